@@ -1,5 +1,7 @@
 package table
 
+import "encoding/json"
+
 // Root is the family of a Paimon data type (org.apache.paimon.types.DataTypeRoot).
 type Root uint8
 
@@ -49,6 +51,9 @@ type Field struct {
 	Type        Type
 	Description string
 	Default     *string // defaultValue of the schema file; nil when there is none
+
+	// Unknown are members of the schema file that the sink does not know, kept for whoever does.
+	Unknown map[string]json.RawMessage
 }
 
 // Layout tells how a cell of a type is held in a [Vector].

@@ -1,0 +1,154 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// PartitionPath returns the folder of a partition under the table's root, such as "dt=2024-01-01/hour=7/", and "" for a
+// table without partition columns. partition is a serialised BinaryRow of the partition columns, as in [Bucket]. Values
+// print by option partition.legacy-name (true: a DATE as its day number); null, empty and blank ones print as option
+// partition.default-name (org.apache.paimon.utils.PartitionPathUtils, FileStorePathFactory). A TIMESTAMP WITH LOCAL TIME
+// ZONE prints in UTC.
+func PartitionPath(s *Schema, partition string) (string, error) {
+	values, err := PartitionValues(s, partition)
+	if err != nil || len(values) == 0 {
+		return "", err
+	}
+	var b strings.Builder
+	for i, v := range values {
+		escapePath(&b, s.PartitionKeys[i])
+		b.WriteByte('=')
+		escapePath(&b, v)
+		b.WriteByte('/')
+	}
+	return b.String(), nil
+}
+
+// PartitionValues returns the text of each partition column's value as it stands in the path, before escaping.
+func PartitionValues(s *Schema, partition string) ([]string, error) {
+	columns := s.Indexes(s.PartitionKeys)
+	types := s.TypesOf(columns)
+	row, err := DecodeRow([]byte(partition), types)
+	if err != nil {
+		return nil, fmt.Errorf("partition: %w", err)
+	}
+	legacy, err := s.OptionBool("partition.legacy-name")
+	if err != nil {
+		return nil, err
+	}
+	values := make([]string, len(types))
+	for i, t := range types {
+		v := &row.Columns[i]
+		if !v.IsNull(0) {
+			text, err := partitionText(t, v, legacy)
+			if err != nil {
+				return nil, fmt.Errorf("partition column %s: %w", s.PartitionKeys[i], err)
+			}
+			values[i] = text
+		}
+		if isBlank(values[i]) {
+			values[i] = s.Option("partition.default-name")
+		}
+	}
+	return values, nil
+}
+
+// isBlank is Java's isNullOrWhitespaceOnly, for which Character.isWhitespace decides.
+func isBlank(s string) bool {
+	return strings.TrimFunc(s, javaSpace) == ""
+}
+
+// javaSpace is java.lang.Character.isWhitespace: Unicode's separators but the no-break ones, and some controls.
+func javaSpace(r rune) bool {
+	switch {
+	case r >= 0x09 && r <= 0x0d, r >= 0x1c && r <= 0x20, r == 0x1680, r >= 0x2000 && r <= 0x200a && r != 0x2007,
+		r == 0x2028, r == 0x2029, r == 0x205f, r == 0x3000:
+		return true
+	}
+	return false
+}
+
+func partitionText(t Type, v *Vector, legacy bool) (string, error) {
+	switch t.Root {
+	case Boolean:
+		return strconv.FormatBool(v.Words[0] != 0), nil
+	case TinyInt, SmallInt, Int, BigInt:
+		return strconv.FormatInt(v.Words[0], 10), nil
+	case Float:
+		return javaFloat(float64(math.Float32frombits(uint32(v.Words[0]))), 32), nil
+	case Double:
+		return javaFloat(math.Float64frombits(uint64(v.Words[0])), 64), nil
+	case Decimal:
+		return string(AppendDecimal(nil, &t, v, 0)), nil
+	case Char, VarChar:
+		return string(v.Bytes(0)), nil
+	case Binary, VarBinary:
+		if legacy {
+			return "", fmt.Errorf("%s has no partition path unless option partition.legacy-name is false", t)
+		}
+		return strings.ToValidUTF8(string(v.Bytes(0)), "\ufffd"), nil
+	case Date:
+		if legacy {
+			return strconv.FormatInt(v.Words[0], 10), nil
+		}
+		return string(appendDate(nil, v.Words[0])), nil
+	case Time:
+		if legacy {
+			return strconv.FormatInt(v.Words[0], 10), nil
+		}
+		return string(appendJavaTime(nil, v.Words[0], t.Precision)), nil
+	case Timestamp, LocalTimestamp:
+		seconds, nanos := timestampOf(&t, v, 0)
+		if legacy {
+			return string(appendLocalDateTime(nil, seconds, nanos)), nil
+		}
+		return string(appendSQLTimestamp(nil, seconds, nanos, t.Precision)), nil
+	}
+	return "", fmt.Errorf("%s is no type of a partition column", t)
+}
+
+// javaFloat is Float.toString and Double.toString of Java 19 and later: the shortest digits, plain from 1e-3 to below
+// 1e7, always with a decimal.
+func javaFloat(f float64, bits int) string {
+	switch {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	}
+	if abs := math.Abs(f); abs == 0 || abs >= 1e-3 && abs < 1e7 {
+		s := strconv.FormatFloat(f, 'f', -1, bits)
+		if !strings.Contains(s, ".") {
+			s += ".0"
+		}
+		return s
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, bits), "e")
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	sign := ""
+	if exponent[0] == '-' {
+		sign = "-"
+	}
+	return mantissa + "E" + sign + strings.TrimLeft(exponent[1:], "0")
+}
+
+// escapePath escapes what may not stand in a path as % and two hexadecimal digits.
+func escapePath(b *strings.Builder, s string) {
+	const hex = "0123456789ABCDEF"
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < 0x20 || c == 0x7f || strings.IndexByte("\"#%'*/:=?\\{}[]^", c) >= 0 {
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		} else {
+			b.WriteByte(c)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package table
+
+import (
+	"strconv"
+)
+
+// Texts of dates and times. Days and seconds count from 1970-01-01 in the proleptic Gregorian calendar; there is no
+// time zone in any of this.
+const (
+	secondsPerDay   = 86_400
+	millisPerSecond = 1000
+	millisPerDay    = secondsPerDay * millisPerSecond
+	microsPerSecond = 1_000_000
+	nanosPerSecond  = 1_000_000_000
+)
+
+// civil returns the calendar date of a day number.
+func civil(days int64) (year int64, month, day int) {
+	z := days + 719_468
+	era := floorDiv(z, 146_097)
+	doe := z - era*146_097
+	yoe := (doe - doe/1460 + doe/36_524 - doe/146_096) / 365
+	doy := doe - (365*yoe + yoe/4 - yoe/100)
+	mp := (5*doy + 2) / 153
+	day = int(doy - (153*mp+2)/5 + 1)
+	month = int(mp) + 3
+	if month > 12 {
+		month -= 12
+	}
+	year = yoe + era*400
+	if month <= 2 {
+		year++
+	}
+	return year, month, day
+}
+
+// daysOf returns the day number of a calendar date.
+func daysOf(year int64, month, day int) int64 {
+	if month <= 2 {
+		year--
+	}
+	era := floorDiv(year, 400)
+	yoe := year - era*400
+	mp := int64(month+9) % 12
+	doy := (153*mp+2)/5 + int64(day) - 1
+	doe := yoe*365 + yoe/4 - yoe/100 + doy
+	return era*146_097 + doe - 719_468
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// timestampOf returns a TIMESTAMP cell as seconds since the epoch, rounded down, and nanoseconds of the second.
+func timestampOf(t *Type, v *Vector, row int) (seconds int64, nanos int32) {
+	switch {
+	case t.Precision <= 3:
+		seconds = floorDiv(v.Words[row], millisPerSecond)
+		return seconds, int32(v.Words[row]-seconds*millisPerSecond) * nanosPerMilli
+	case t.Precision <= 6:
+		seconds = floorDiv(v.Words[row], microsPerSecond)
+		return seconds, int32(v.Words[row]-seconds*microsPerSecond) * 1000
+	}
+	millis, rest := SplitNanoTimestamp(v.Bytes(row))
+	seconds = floorDiv(millis, millisPerSecond)
+	return seconds, int32(millis-seconds*millisPerSecond)*nanosPerMilli + rest
+}
+
+// appendDate appends "2024-02-29" as java.time.LocalDate prints it: years beyond 9999 with a sign.
+func appendDate(b []byte, days int64) []byte {
+	year, month, day := civil(days)
+	switch {
+	case year > 9999:
+		b = append(b, '+')
+		b = strconv.AppendInt(b, year, 10)
+	case year < 0:
+		b = append(b, '-')
+		b = appendDigits(b, -year, 4)
+	default:
+		b = appendDigits(b, year, 4)
+	}
+	b = append(b, '-')
+	b = appendDigits(b, int64(month), 2)
+	b = append(b, '-')
+	return appendDigits(b, int64(day), 2)
+}
+
+// appendDigits appends a number that is not negative in at least that many digits.
+func appendDigits(b []byte, n int64, width int) []byte {
+	at := len(b)
+	b = strconv.AppendInt(b, n, 10)
+	for len(b)-at < width {
+		b = append(b, 0)
+		copy(b[at+1:], b[at:])
+		b[at] = '0'
+	}
+	return b
+}
+
+// appendClock appends "12:34:56" of a second of the day.
+func appendClock(b []byte, second int64) []byte {
+	b = appendDigits(b, second/3600, 2)
+	b = append(b, ':')
+	b = appendDigits(b, second/60%60, 2)
+	b = append(b, ':')
+	return appendDigits(b, second%60, 2)
+}
+
+// appendDateTime appends date and clock with the given character between them.
+func appendDateTime(b []byte, seconds int64, between byte) []byte {
+	day := floorDiv(seconds, secondsPerDay)
+	b = appendDate(b, day)
+	b = append(b, between)
+	return appendClock(b, seconds-day*secondsPerDay)
+}
+
+// appendLocalDateTime is java.time.LocalDateTime.toString: seconds only where they or the fraction are not 0, the
+// fraction in 3, 6 or 9 digits.
+func appendLocalDateTime(b []byte, seconds int64, nanos int32) []byte {
+	b = appendDateTime(b, seconds, 'T')
+	switch {
+	case nanos == 0 && floorDiv(seconds, 60)*60 == seconds:
+		return b[:len(b)-3]
+	case nanos == 0:
+		return b
+	}
+	b = append(b, '.')
+	switch {
+	case nanos%1_000_000 == 0:
+		return appendDigits(b, int64(nanos/1_000_000), 3)
+	case nanos%1000 == 0:
+		return appendDigits(b, int64(nanos/1000), 6)
+	}
+	return appendDigits(b, int64(nanos), 9)
+}
+
+// appendSQLTimestamp is "2024-01-01 00:00:00.120" with as many decimals as the precision, as
+// org.apache.paimon.utils.DateTimeUtils.formatTimestamp prints it.
+func appendSQLTimestamp(b []byte, seconds int64, nanos int32, precision int) []byte {
+	b = appendDateTime(b, seconds, ' ')
+	return appendFraction(b, nanos, precision)
+}
+
+// appendFraction appends the first digits of a fraction of nanoseconds, nothing for none.
+func appendFraction(b []byte, nanos int32, digits int) []byte {
+	if digits == 0 {
+		return b
+	}
+	b = appendDigits(append(b, '.'), int64(nanos), 9)
+	return b[:len(b)-9+digits]
+}
+
+// appendJavaTime is a TIME as org.apache.paimon.utils.DateTimeUtils.formatTimestampMillis prints it.
+func appendJavaTime(b []byte, millis int64, precision int) []byte {
+	b = appendClock(b, millis/millisPerSecond)
+	return appendFraction(b, int32(millis%millisPerSecond)*nanosPerMilli, precision)
+}
