@@ -32,6 +32,14 @@ func (v *Vector) Bytes(i int) []byte {
 	return v.Data[start:v.Ends[i]]
 }
 
+// cell returns cell i in whichever layout it has.
+func (v *Vector) cell(i int) (word int64, bytes []byte) {
+	if v.Layout == Words {
+		return v.Words[i], nil
+	}
+	return 0, v.Bytes(i)
+}
+
 // AppendWord appends a cell of layout Words.
 func (v *Vector) AppendWord(w int64) {
 	v.Words = append(v.Words, w)

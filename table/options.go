@@ -1,14 +1,224 @@
 package table
 
-// Option returns an option's value: as set, else under a former name, else Paimon's default, else "".
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// optionKind is how an option's text is read.
+type optionKind uint8
+
+const (
+	optionText optionKind = iota
+	optionNumber
+	optionTruth
+	optionMemory
+	optionSpan
+)
+
+// option is a table option that the sink acts on or refuses.
+type option struct {
+	kind     optionKind
+	value    string   // Paimon's default
+	inherit  string   // the option whose value is the default, where Paimon has that
+	former   []string // names it had before
+	accepts  []string // the values that the sink can work with; nil: any
+	refusal  string   // what would go wrong with others
+	numbered int64    // the least number that makes sense
+}
+
+// neverSet stands in accepts for an option that may not be set at all.
+const neverSet = ""
+
+// options are those of org.apache.paimon.CoreOptions that change what a writer has to write, or how its files, snapshots
+// and compactions come about.
+var options = map[string]option{
+	// Where rows go.
+	"bucket":                 {kind: optionNumber, value: "-1", numbered: -2},
+	"bucket-key":             {},
+	"bucket-function.type":   {value: bucketDefault, accepts: []string{bucketDefault, bucketMod, bucketHive}, refusal: "rows would go to the wrong buckets"},
+	"partition.default-name": {value: "__DEFAULT_PARTITION__"},
+	"partition.legacy-name":  {kind: optionTruth, value: "true"},
+
+	// What the rows mean.
+	"merge-engine":              {value: "deduplicate", accepts: []string{"deduplicate"}, refusal: "the sink merges rows only by keeping the newest of a key"},
+	"changelog-producer":        {value: "none", accepts: []string{"none", "input"}, refusal: "the sink writes the changelog that comes in, and makes none by itself"},
+	"sequence.field":            {},
+	"sequence.field.sort-order": {value: "ascending", accepts: []string{"ascending", "descending"}, refusal: "it is no order"},
+	"ignore-delete":             {kind: optionTruth, value: "false", former: []string{"first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"}},
+	"ignore-update-before":      {kind: optionTruth, value: "false"},
+	"rowkind.field":             {accepts: []string{neverSet}, refusal: "the sink takes row kinds from the change events"},
+	"deletion-vectors.enabled":  {kind: optionTruth, value: "false", accepts: []string{"false"}, refusal: "the sink writes no deletion vectors, so old rows would show"},
+	"row-tracking.enabled":      {kind: optionTruth, value: "false", accepts: []string{"false"}, refusal: "the sink gives rows no ids"},
+	"data-evolution.enabled":    {kind: optionTruth, value: "false", accepts: []string{"false"}, refusal: "the sink writes whole rows"},
+	"primary-key.nullable":      {kind: optionTruth, value: "false", accepts: []string{"false"}, refusal: "the sink writes no null keys"},
+	"pk-clustering-override":    {kind: optionTruth, value: "false", accepts: []string{"false"}, refusal: "the sink sorts files by the primary key"},
+	"chain-table.enabled":       {kind: optionTruth, value: "false", accepts: []string{"false"}, refusal: "the sink knows no chain tables"},
+	"sequence.snapshot-ordering": {kind: optionTruth, value: "false", accepts: []string{"false"},
+		refusal: "it changes what sequence numbers mean"},
+	"write.sequence-number-init-mode": {value: "scan", accepts: []string{"scan"}, refusal: "the sink finds its sequence numbers by itself"},
+
+	// Where files are and how they look.
+	"branch":                                  {value: "main", accepts: []string{"main"}, refusal: "the sink writes the main branch"},
+	"type":                                    {value: "table", accepts: []string{"table", "materialized-table"}, refusal: "it is no table of Paimon's own files"},
+	"data-file.path-directory":                {accepts: []string{neverSet}, refusal: "the sink keeps data files in the bucket's folder"},
+	"data-file.external-paths":                {accepts: []string{neverSet}, refusal: "the sink keeps data files in the table's folder"},
+	"file.format":                             {value: "parquet", accepts: []string{"parquet"}, refusal: "the sink writes Parquet"},
+	"changelog-file.format":                   {inherit: "file.format", accepts: []string{"parquet"}, refusal: "the sink writes Parquet"},
+	"manifest.format":                         {value: "avro", accepts: []string{"avro"}, refusal: "the sink writes Avro manifests"},
+	"file.compression":                        {value: "zstd", accepts: fileCodecs, refusal: "Paimon reads no such file"},
+	"changelog-file.compression":              {inherit: "file.compression", accepts: fileCodecs, refusal: "Paimon reads no such file"},
+	"file.compression.zstd-level":             {kind: optionNumber, value: "1", numbered: 1},
+	"manifest.compression":                    {value: "zstd"},
+	"file.suffix.include.compression":         {kind: optionTruth, value: "false"},
+	"data-file.prefix":                        {value: "data-"},
+	"changelog-file.prefix":                   {value: "changelog-"},
+	"data-file.thin-mode":                     {kind: optionTruth, value: "false"},
+	"target-file-size":                        {kind: optionMemory, value: "128 mb"},
+	"metadata.stats-mode":                     {value: "truncate(16)"},
+	"changelog-file.stats-mode":               {inherit: "metadata.stats-mode"},
+	"metadata.stats-dense-store":              {kind: optionTruth, value: "true"},
+	"manifest.target-file-size":               {kind: optionMemory, value: "8 mb"},
+	"manifest.merge-min-count":                {kind: optionNumber, value: "30", numbered: 1},
+	"manifest.full-compaction-threshold-size": {kind: optionMemory, value: "16 mb"},
+	"commit.callbacks":                        {accepts: []string{neverSet}, refusal: "the sink runs no Java classes after a commit"},
+	"metadata.iceberg.storage":                {value: "disabled", accepts: []string{"disabled"}, refusal: "the sink writes no Iceberg metadata, which would go stale"},
+
+	// How a table is kept in shape.
+	"write-only":                                {kind: optionTruth, value: "false", former: []string{"write.compaction-skip"}},
+	"num-sorted-run.compaction-trigger":         {kind: optionNumber, value: "5", numbered: 1},
+	"num-sorted-run.stop-trigger":               {kind: optionNumber, numbered: 1},
+	"num-levels":                                {kind: optionNumber, numbered: 2},
+	"compaction.max-size-amplification-percent": {kind: optionNumber, value: "200", numbered: 0},
+	"compaction.size-ratio":                     {kind: optionNumber, value: "1", numbered: 0},
+	"snapshot.num-retained.min":                 {kind: optionNumber, value: "10", numbered: 1},
+	"snapshot.num-retained.max":                 {kind: optionNumber, value: "2147483647", numbered: 1},
+	"snapshot.time-retained":                    {kind: optionSpan, value: "1 h"},
+	"snapshot.expire.limit":                     {kind: optionNumber, value: "50", numbered: 1},
+	"changelog.num-retained.min":                {kind: optionNumber, inherit: "snapshot.num-retained.min", numbered: 1},
+	"changelog.num-retained.max":                {kind: optionNumber, inherit: "snapshot.num-retained.max", numbered: 1},
+	"changelog.time-retained":                   {kind: optionSpan, inherit: "snapshot.time-retained"},
+	"consumer.expiration-time":                  {kind: optionSpan},
+	"commit.max-retries":                        {kind: optionNumber, value: "10", numbered: 0},
+	"commit.min-retry-wait":                     {kind: optionSpan, value: "10 ms"},
+	"commit.max-retry-wait":                     {kind: optionSpan, value: "10 s"},
+}
+
+// fileCodecs are the values of file.compression that every Paimon reads.
+var fileCodecs = []string{"zstd", "snappy", "gzip", "lz4", "none", "uncompressed"}
+
+// elsewhere are options of Paimon that do not concern what the sink writes: they steer readers, Java's own writers,
+// compactors and services. A name that ends with a dot or a dash stands for all that begin so.
+var elsewhere = strings.Fields(`
+	aggregation. alias. alter-column-null-to-not-null.disabled async-file-write auto-create avro. batch-scan-mode
+	bucket-append-ordered cache-page-size changelog-producer. clustering. commit.callback. commit.force-compact
+	commit.force-create-snapshot commit.strict-mode. commit.timeout commit.user-prefix compaction. consumer-id consumer.
+	continuous. cross-partition-upsert. data-file.external-paths.specific-fs data-file.external-paths.strategy
+	delete-file.thread-num delete.force-produce-changelog deletion-vector. deletion-vectors. disable-explicit-type-casting
+	dynamic-bucket. dynamic-partition-overwrite end-input. fields. file-index. file-operation. file-reader-async-threshold
+	file.block-size file.compression.per.level file.format.per.level first-row. force-lookup full-compaction. hive.
+	incremental- index-file-in-data-file-dir local- log. lookup- lookup. manifest.delete-file-drop-stats
+	materialized-table. metadata.iceberg. metadata.stats-keep-first-n-columns metadata.stats-mode.per.level metastore. orc.
+	owner page-size parquet. partial-update. partition partition. path primary-key query-auth. read. record-level. scan.
+	sink. snapshot. sort- source. spill- stream-scan-mode streaming- streaming. tag. upsert-key write-buffer- write-max-
+	write. zorder.`)
+
+// Option returns an option's value: as set, else under a former name, else Paimon's default, else "". The default of some
+// options is the value of another, as changelog-file.format is file.format's.
 func (s *Schema) Option(key string) string {
 	if v, ok := s.optionSet(key); ok {
 		return v
 	}
-	return ""
+	o := options[key]
+	if o.inherit != "" {
+		return s.Option(o.inherit)
+	}
+	return o.value
 }
 
+// optionSet returns what is set under the option's name or a former one.
 func (s *Schema) optionSet(key string) (string, bool) {
-	v, ok := s.Options[key]
-	return v, ok
+	if v, ok := s.Options[key]; ok {
+		return v, true
+	}
+	for _, name := range options[key].former {
+		if v, ok := s.Options[name]; ok {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// UnknownOptions returns the names of set options that this version of the sink has never heard of, sorted. They are
+// kept in the schema; that they have no effect is worth one warning.
+func (s *Schema) UnknownOptions() []string {
+	var out []string
+	for key := range s.Options {
+		if !knownOption(key) {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func knownOption(key string) bool {
+	if _, ok := options[key]; ok {
+		return true
+	}
+	for _, o := range options {
+		if slices.Contains(o.former, key) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(elsewhere, func(name string) bool {
+		if c := name[len(name)-1]; c == '.' || c == '-' {
+			return strings.HasPrefix(key, name)
+		}
+		return key == name
+	})
+}
+
+// checkOptions returns what keeps the sink from writing a table with these options, in the order of their names.
+func (s *Schema) checkOptions() []error {
+	keys := make([]string, 0, len(options))
+	for key := range options {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	var problems []error
+	for _, key := range keys {
+		if v, ok := s.optionSet(key); ok {
+			if err := s.checkOption(key, v); err != nil {
+				problems = append(problems, err)
+			}
+		}
+	}
+	return problems
+}
+
+func (s *Schema) checkOption(key, value string) error {
+	o := options[key]
+	if o.accepts != nil && !slices.ContainsFunc(o.accepts, func(a string) bool { return strings.EqualFold(a, value) }) {
+		if slices.Equal(o.accepts, []string{neverSet}) {
+			return fmt.Errorf("option %s is set, but %s: remove it", key, o.refusal)
+		}
+		return fmt.Errorf("option %s is %q, but %s: set it to %s", key, value, o.refusal, strings.Join(o.accepts, " or "))
+	}
+	var err error
+	switch o.kind {
+	case optionNumber:
+		var n int64
+		if n, err = s.OptionInt(key); err == nil && n < o.numbered {
+			err = fmt.Errorf("option %s is %d, but has to be at least %d", key, n, o.numbered)
+		}
+	case optionTruth:
+		_, err = s.OptionBool(key)
+	case optionMemory:
+		_, err = s.OptionSize(key)
+	case optionSpan:
+		_, err = s.OptionDuration(key)
+	}
+	return err
 }

@@ -72,36 +72,37 @@ func javaSpace(r rune) bool {
 }
 
 func partitionText(t Type, v *Vector, legacy bool) (string, error) {
+	word, bytes := v.cell(0)
 	switch t.Root {
 	case Boolean:
-		return strconv.FormatBool(v.Words[0] != 0), nil
+		return strconv.FormatBool(word != 0), nil
 	case TinyInt, SmallInt, Int, BigInt:
-		return strconv.FormatInt(v.Words[0], 10), nil
+		return strconv.FormatInt(word, 10), nil
 	case Float:
-		return javaFloat(float64(math.Float32frombits(uint32(v.Words[0]))), 32), nil
+		return javaFloat(float64(math.Float32frombits(uint32(word))), 32), nil
 	case Double:
-		return javaFloat(math.Float64frombits(uint64(v.Words[0])), 64), nil
+		return javaFloat(math.Float64frombits(uint64(word)), 64), nil
 	case Decimal:
 		return string(AppendDecimal(nil, &t, v, 0)), nil
 	case Char, VarChar:
-		return string(v.Bytes(0)), nil
+		return string(bytes), nil
 	case Binary, VarBinary:
 		if legacy {
 			return "", fmt.Errorf("%s has no partition path unless option partition.legacy-name is false", t)
 		}
-		return strings.ToValidUTF8(string(v.Bytes(0)), "\ufffd"), nil
+		return strings.ToValidUTF8(string(bytes), "\ufffd"), nil
 	case Date:
 		if legacy {
-			return strconv.FormatInt(v.Words[0], 10), nil
+			return strconv.FormatInt(word, 10), nil
 		}
-		return string(appendDate(nil, v.Words[0])), nil
+		return string(appendDate(nil, word)), nil
 	case Time:
 		if legacy {
-			return strconv.FormatInt(v.Words[0], 10), nil
+			return strconv.FormatInt(word, 10), nil
 		}
-		return string(appendJavaTime(nil, v.Words[0], t.Precision)), nil
+		return string(appendJavaTime(nil, word, t.Precision)), nil
 	case Timestamp, LocalTimestamp:
-		seconds, nanos := timestampOf(&t, v, 0)
+		seconds, nanos := timestampOf(&t, word, bytes)
 		if legacy {
 			return string(appendLocalDateTime(nil, seconds, nanos)), nil
 		}

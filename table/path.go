@@ -107,10 +107,7 @@ func NewNamer(s *Schema, id string) *Namer {
 	}
 	if with, err := s.OptionBool("file.suffix.include.compression"); err == nil && with {
 		n.dataSuffix = "." + s.Option("file.compression") + ".parquet"
-		n.logSuffix = n.dataSuffix
-		if v := s.Option("changelog-file.compression"); v != "" {
-			n.logSuffix = "." + v + ".parquet"
-		}
+		n.logSuffix = "." + s.Option("changelog-file.compression") + ".parquet"
 	}
 	return n
 }

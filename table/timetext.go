@@ -1,8 +1,6 @@
 package table
 
-import (
-	"strconv"
-)
+import "strconv"
 
 // Texts of dates and times. Days and seconds count from 1970-01-01 in the proleptic Gregorian calendar; there is no
 // time zone in any of this.
@@ -55,17 +53,18 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// timestampOf returns a TIMESTAMP cell as seconds since the epoch, rounded down, and nanoseconds of the second.
-func timestampOf(t *Type, v *Vector, row int) (seconds int64, nanos int32) {
+// timestampOf returns a TIMESTAMP cell, its word or its bytes, as seconds since the epoch, rounded down, and nanoseconds
+// of the second.
+func timestampOf(t *Type, w int64, b []byte) (seconds int64, nanos int32) {
 	switch {
 	case t.Precision <= 3:
-		seconds = floorDiv(v.Words[row], millisPerSecond)
-		return seconds, int32(v.Words[row]-seconds*millisPerSecond) * nanosPerMilli
+		seconds = floorDiv(w, millisPerSecond)
+		return seconds, int32(w-seconds*millisPerSecond) * nanosPerMilli
 	case t.Precision <= 6:
-		seconds = floorDiv(v.Words[row], microsPerSecond)
-		return seconds, int32(v.Words[row]-seconds*microsPerSecond) * 1000
+		seconds = floorDiv(w, microsPerSecond)
+		return seconds, int32(w-seconds*microsPerSecond) * 1000
 	}
-	millis, rest := SplitNanoTimestamp(v.Bytes(row))
+	millis, rest := SplitNanoTimestamp(b)
 	seconds = floorDiv(millis, millisPerSecond)
 	return seconds, int32(millis-seconds*millisPerSecond)*nanosPerMilli + rest
 }
