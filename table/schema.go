@@ -109,7 +109,7 @@ func (j *schemaJSON) schema() (*Schema, error) {
 		s.Comment = *j.Comment
 	}
 	for k, raw := range j.Options {
-		v, ok := optionText(raw)
+		v, ok := optionString(raw)
 		if !ok {
 			return nil, fmt.Errorf("option %s is %s, which is no text", k, raw)
 		}
@@ -130,8 +130,8 @@ func (j *schemaJSON) schema() (*Schema, error) {
 	return s, s.checkNames()
 }
 
-// optionText returns an option's value as text, nil for a JSON null. Numbers and booleans are taken as they are spelt.
-func optionText(raw json.RawMessage) (*string, bool) {
+// optionString returns an option's value as text, nil for a JSON null. Numbers and booleans are taken as they are spelt.
+func optionString(raw json.RawMessage) (*string, bool) {
 	var s *string
 	if err := json.Unmarshal(raw, &s); err == nil {
 		return s, true
