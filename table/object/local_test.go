@@ -1,0 +1,58 @@
+package object
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLocalExplains(t *testing.T) {
+	l := NewLocal("/var/lake")
+	for err, text := range map[syscall.Errno]string{
+		syscall.ENOSPC: "disk full: free space",
+		syscall.EDQUOT: "disk full: free space",
+		syscall.EROFS:  "read-only",
+		syscall.EACCES: "no right to write below /var/lake",
+	} {
+		got := l.explain(fmt.Errorf("write: %w", err))
+		require.ErrorContains(t, got, text)
+		require.ErrorIs(t, got, err)
+	}
+}
+
+// TestLocalCopyWays copies in each way that a file system may leave.
+func TestLocalCopyWays(t *testing.T) {
+	l := NewLocal(t.TempDir())
+	require.NoError(t, l.Put(t.Context(), "a", []byte("rows")))
+	require.NoError(t, l.Copy(t.Context(), "a", "b"))
+	if l.noReflink.Load() {
+		one, err := os.Stat(l.path("a"))
+		require.NoError(t, err)
+		two, err := os.Stat(l.path("b"))
+		require.NoError(t, err)
+		require.True(t, os.SameFile(one, two), "a hard link")
+	}
+	src, err := os.Open(l.path("a"))
+	require.NoError(t, err)
+	defer src.Close()
+	dst, err := os.Create(filepath.Join(t.TempDir(), "c"))
+	require.NoError(t, err)
+	defer dst.Close()
+	require.NoError(t, copyBytes(t.Context(), dst, src))
+	got, err := os.ReadFile(dst.Name())
+	require.NoError(t, err)
+	require.Equal(t, "rows", string(got))
+}
+
+func TestRenameNew(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	require.NoError(t, os.WriteFile(a, []byte("a"), 0o666))
+	require.NoError(t, renameNew(a, b))
+	require.NoError(t, os.WriteFile(a, []byte("new"), 0o666))
+	require.ErrorIs(t, renameNew(a, b), os.ErrExist)
+}

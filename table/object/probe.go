@@ -1,0 +1,81 @@
+package object
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// probeFolder is where [Probe] works: at the root of the warehouse, never inside a table, where other writers would
+// meet what it makes.
+const probeFolder = "_sink-probe/"
+
+// cleanTimeout bounds the removal of the probe's object once the probe itself is over.
+const cleanTimeout = 10 * time.Second
+
+// Probe finds out whether a store keeps what [Store.Create] promises: it lets two creates of one new name race, reads the
+// winner back, tries a third and removes the object. [ErrNoConditionalCreate] if more than one succeeds. Any other error
+// says that the store cannot be written, read or cleaned, as those of the single calls do.
+func Probe(ctx context.Context, s Store) error {
+	var random [16]byte
+	rand.Read(random[:])
+	name := probeFolder + hex.EncodeToString(random[:])
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+		defer cancel()
+		_ = s.Delete(ctx, name) // once more, whatever happened
+	}()
+	if err := race(ctx, s, name); err != nil {
+		return fmt.Errorf("probe store: %w", err)
+	}
+	if err := s.Delete(ctx, name); err != nil {
+		return fmt.Errorf("probe store: %w", err)
+	}
+	return nil
+}
+
+func race(ctx context.Context, s Store, name string) error {
+	bodies := [][]byte{[]byte("first " + name), []byte("second " + name)}
+	errs := make([]error, len(bodies))
+	var g errgroup.Group
+	for i := range bodies {
+		g.Go(func() error {
+			errs[i] = s.Create(ctx, name, bodies[i])
+			return nil
+		})
+	}
+	_ = g.Wait()
+	if errs[0] == nil && errs[1] == nil {
+		return ErrNoConditionalCreate
+	}
+	if errs[0] != nil && errs[1] != nil { // one of them should have won
+		for _, err := range errs {
+			if !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+	}
+	got, err := s.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	for i := range bodies {
+		if errs[i] == nil && !bytes.Equal(got, bodies[i]) {
+			return fmt.Errorf("%w: the loser of two creates overwrote the winner", ErrNoConditionalCreate)
+		}
+	}
+	switch err := s.Create(ctx, name, bodies[0]); {
+	case err == nil:
+		return ErrNoConditionalCreate
+	case !errors.Is(err, fs.ErrExist):
+		return err
+	}
+	return nil
+}
