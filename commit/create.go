@@ -1,0 +1,157 @@
+package commit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"sink/table"
+	"sink/table/manifest"
+)
+
+// CreateTable makes the table's schema-0 if there is none, and returns the newest schema of the table: the given one, or
+// what another writer made, which [Fits] compares. created tells which. Only cfg.Store, cfg.Path and the clock are used.
+func CreateTable(ctx context.Context, cfg Config, s *table.Schema) (newest *table.Schema, created bool, err error) {
+	cfg.setDefaults()
+	c := &Committer{cfg: cfg, store: cfg.Store, path: cfg.Path, sleep: sleep}
+	newest, created, err = c.createTable(ctx, s)
+	if err != nil {
+		return nil, false, fmt.Errorf("create table %s: %w", cfg.Path, err)
+	}
+	return newest, created, nil
+}
+
+func (c *Committer) createTable(ctx context.Context, s *table.Schema) (*table.Schema, bool, error) {
+	switch err := c.loadSchema(ctx); {
+	case err == nil:
+		return c.schema, false, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, false, err
+	}
+	s = s.Clone()
+	s.ID = 0
+	if s.TimeMillis == 0 {
+		s.TimeMillis = c.cfg.Now().UnixMilli()
+	}
+	if err := s.Validate(); err != nil {
+		return nil, false, err
+	}
+	won, err := c.createSchema(ctx, s)
+	return c.schema, won, err
+}
+
+// createSchema writes a schema file that must not exist yet. Afterwards the Committer has the newest schema: this one, or
+// what another writer put there first.
+func (c *Committer) createSchema(ctx context.Context, s *table.Schema) (won bool, err error) {
+	raw, err := s.Encode()
+	if err != nil {
+		return false, err
+	}
+	o, err := c.createOnce(ctx, c.path.Schema(s.ID), raw, func(found []byte) bool { return bytes.Equal(found, raw) })
+	if err != nil {
+		return false, err
+	}
+	if !o.won {
+		return false, c.refreshSchema(ctx)
+	}
+	return true, c.takeSchema(s.ID, raw)
+}
+
+// takeSchema makes a schema file the newest one known.
+func (c *Committer) takeSchema(id int64, raw []byte) error {
+	s, err := table.ParseSchema(raw)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", c.path.Schema(id), err)
+	}
+	if s.ID != id {
+		return fmt.Errorf("read %s: it says that it is schema %d", c.path.Schema(id), s.ID)
+	}
+	c.schema, c.schemaRaw = s, raw
+	return nil
+}
+
+// loadSchema looks up the newest schema by listing; fs.ErrNotExist if there is no table.
+func (c *Committer) loadSchema(ctx context.Context) error {
+	ids, err := manifest.SchemaIDs(ctx, c.store, c.path)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		return fmt.Errorf("no schema: %w", fs.ErrNotExist)
+	}
+	id := ids[len(ids)-1]
+	raw, err := c.store.Get(ctx, c.path.Schema(id))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", c.path.Schema(id), err)
+	}
+	return c.takeSchema(id, raw)
+}
+
+// refreshSchema looks for schemas after the one that is known. Ids are dense, so one read says that there is none.
+func (c *Committer) refreshSchema(ctx context.Context) error {
+	for {
+		next := int64(0)
+		if c.schema != nil {
+			next = c.schema.ID + 1
+		}
+		raw, err := c.store.Get(ctx, c.path.Schema(next))
+		if errors.Is(err, fs.ErrNotExist) && c.schema != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", c.path.Schema(next), err)
+		}
+		if err := c.takeSchema(next, raw); err != nil {
+			return err
+		}
+	}
+}
+
+// checkTable tells whether the table is still the one that was opened: its schema file is there, byte for byte.
+func (c *Committer) checkTable(ctx context.Context) error {
+	name := c.path.Schema(c.schema.ID)
+	const hint = "if that was meant, restart to begin anew; the table's offsets are gone with it"
+	raw, err := c.store.Get(ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return c.stateError(ErrGone, hint, "%s does not exist any more", name)
+	case err != nil:
+		return fmt.Errorf("read %s: %w", name, err)
+	case !bytes.Equal(raw, c.schemaRaw):
+		return c.stateError(ErrGone, hint, "%s has changed: the table was dropped and made anew", name)
+	}
+	return nil
+}
+
+// CheckSchema looks for newer schemas and tells, all at once, in what the newest one is not what is wanted: see [Fits].
+func (c *Committer) CheckSchema(ctx context.Context, want *table.Schema) (*table.Schema, error) {
+	if err := c.refreshSchema(ctx); err != nil {
+		return nil, fmt.Errorf("check the schema of table %s: %w", c.path, err)
+	}
+	if err := Fits(c.schema, want); err != nil {
+		return nil, fmt.Errorf("table %s is there already, but not as it is configured: %w", c.path, err)
+	}
+	return c.schema, nil
+}
+
+// Fits tells, all at once, in what an existing table differs from what the configuration wants of it: primary key,
+// partition columns, and the options that are set. Columns are not compared: they evolve.
+func Fits(have, want *table.Schema) error {
+	var errs []error
+	if !slices.Equal(have.PrimaryKeys, want.PrimaryKeys) {
+		errs = append(errs, fmt.Errorf("its primary key is %v, wanted is %v: change primary-key, or write to a new table", have.PrimaryKeys, want.PrimaryKeys))
+	}
+	if !slices.Equal(have.PartitionKeys, want.PartitionKeys) {
+		errs = append(errs, fmt.Errorf("it is partitioned by %v, wanted is %v: change partition-by, or write to a new table", have.PartitionKeys, want.PartitionKeys))
+	}
+	for _, k := range slices.Sorted(maps.Keys(want.Options)) {
+		if has, wants := have.Option(k), want.Option(k); has != wants {
+			errs = append(errs, fmt.Errorf("its option %s is %q, wanted is %q: change options.%s, or alter the table", k, has, wants, k))
+		}
+	}
+	return errors.Join(errs...)
+}
