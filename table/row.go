@@ -3,8 +3,6 @@ package table
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
-	"math/bits"
 )
 
 // BinaryRow (org.apache.paimon.data.BinaryRow), the form of keys, partitions and statistics in manifests:
@@ -37,11 +35,9 @@ const (
 	slot4
 	slot8
 	slotString
-	slotDecimal    // 16 bytes in the variable part
-	slotMillis     // milliseconds
-	slotMillisWide // from milliseconds: precision 0..3 never gets here
-	slotMicros     // 8 bytes in the variable part and nanoseconds, from microseconds
-	slotNanos      // the same, from the 12 bytes of a nano timestamp
+	slotDecimal // 16 bytes in the variable part
+	slotMicros  // 8 bytes in the variable part and nanoseconds, from microseconds
+	slotNanos   // the same, from the 12 bytes of a nano timestamp
 	slotNested
 )
 
@@ -340,17 +336,10 @@ func decodeTimestamp(v *Vector, image []byte, word uint64, kind slotKind) error 
 		v.EndCell()
 		return nil
 	}
-	hi, lo := bits.Mul64(uint64(abs64(millis)), 1000)
-	if hi != 0 || lo > math.MaxInt64-1000 {
+	micros, ok := mulAdd(millis, 1000, int64(nanos/1000))
+	if !ok {
 		return fmt.Errorf("timestamp of %d ms does not fit microseconds", millis)
 	}
-	v.AppendWord(millis*1000 + int64(nanos/1000))
+	v.AppendWord(micros)
 	return nil
-}
-
-func abs64(n int64) int64 {
-	if n < 0 {
-		return -n
-	}
-	return n
 }
