@@ -1,0 +1,56 @@
+# make help lists the targets.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
+# Where a built binary goes, and what a target works on.
+OUT   ?= bin
+P     ?= ./...
+COUNT ?= 200
+TIME  ?= 30s
+# Rounds of the kill -9 test: a few in CI, a thousand for `make chaos`.
+ROUNDS ?= 1000
+# Which integration tests run.
+RUN   ?= .
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+.PHONY: help build demo check test integration bench fuzz stress chaos rewrite ci clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+build: ## the binary, static, in bin/sink
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(OUT)/sink ./cmd/sink
+
+demo: ## the main job without anything to install: change events, tables, a changelog that adds up
+	go run ./cmd/sink demo
+
+check: ## format, vet, layout, tidiness, lint
+	.ci/check
+
+test: ## unit tests under the race detector; no service needed
+	go test -race ./...
+
+integration: ## the binary against a real Kafka, S3 server and Paimon; RUN=TestReplay picks
+	go test -tags integration -count=1 -v -timeout 30m -run '$(RUN)' ./integration/...
+
+bench: ## events/s, CPU and memory from a real Kafka to local disk, beside the floors of the same run
+	bench/run
+
+fuzz: ## every fuzz target for TIME=30s
+	.ci/fuzz $(TIME)
+
+stress: ## P=./commit COUNT=200: one package's tests many times under the race detector
+	go test -race -count=$(COUNT) -failfast $(P)
+
+chaos: ## kill -9 at ROUNDS=1000 random moments, exactly once proved after each
+	SINK_CRASH_ROUNDS=$(ROUNDS) go test -tags integration -count=1 -v -timeout 24h -run '^TestCrash' ./integration/...
+
+rewrite: ## regenerate golden files; read the diff
+	go test ./... -run . -args -rewrite
+
+ci: ## all of the above that a change must pass, services included; what CI runs
+	.ci/run
+
+clean: ## built files; the cache of services stays
+	rm -rf bin out
