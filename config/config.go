@@ -202,8 +202,9 @@ type Table struct {
 	Computed map[string]string `yaml:"computed"`
 	// Regular expressions on `db.schema.table` of the source: what a pattern shall not take.
 	Exclude []Regexp `yaml:"exclude"`
-	// How types of the source are read: name to form. See docs/types.md.
-	Types map[string]string `yaml:"types"`
+	// How types of the source become Paimon types where there is a choice, and how text is read where events do not declare
+	// what it is. See docs/types.md.
+	Types Types `yaml:"types"`
 	// A column of the table that an event does not have.
 	Absent string `yaml:"absent" enum:"null,fail"`
 	// A row for a partition that has expired.
@@ -216,6 +217,27 @@ type Table struct {
 
 	// What the top of the file says holds where a table says nothing.
 	Policies `yaml:",inline"`
+}
+
+// Types says how types of the source become Paimon types where there is a choice.
+type Types struct {
+	// MySQL's TINYINT(1): TINYINT or BOOLEAN.
+	TinyInt1 string `yaml:"tinyint1" enum:"number,boolean"`
+	// A time of day. `auto`: TIME(3) for milliseconds, BIGINT for microseconds and nanoseconds, STRING for text. `time`: TIME(3), and a
+	// value that it cannot hold is a bad record. `int64`: BIGINT in microseconds. `string`: text.
+	Time string `yaml:"time" enum:"auto,time,int64,string"`
+	// PostgreSQL's infinite dates and timestamps: a bad record, NULL, or the last and first day of Paimon's calendar.
+	Infinity string `yaml:"infinity" enum:"fail,null,max"`
+	// NaN and infinity in a DECIMAL column: a bad record or NULL. FLOAT and DOUBLE keep them.
+	NaN string `yaml:"nan" enum:"fail,null"`
+	// How text becomes a DECIMAL where the event does not declare it: as the connector's `decimal.handling.mode` says. `auto` takes
+	// what has one reading only.
+	Decimal string `yaml:"decimal" enum:"auto,base64,string,number"`
+	// How text becomes bytes where the event does not declare it: as the connector's `binary.handling.mode` says. `auto` takes
+	// what has one reading only.
+	Binary string `yaml:"binary" enum:"auto,base64,base64-url-safe,hex"`
+	// The connector's `unavailable.value.placeholder`.
+	Unavailable string `yaml:"unavailable"`
 }
 
 // Default returns the configuration of an empty file.
@@ -245,7 +267,15 @@ func Default() *Config {
 }
 
 // defaultTable is what a table is before its keys are read. Its policies are empty: they come from the file's.
-func defaultTable() Table { return Table{Absent: "null", LatePartition: "write"} }
+func defaultTable() Table {
+	return Table{
+		Absent: "null", LatePartition: "write",
+		Types: Types{
+			TinyInt1: "number", Time: "auto", Infinity: "fail", NaN: "fail", Decimal: "auto", Binary: "auto",
+			Unavailable: "__debezium_unavailable_value",
+		},
+	}
+}
 
 // On reports whether the connection is to be encrypted.
 func (t TLS) On() bool {

@@ -85,6 +85,7 @@ func TestEveryKey(t *testing.T) {
 	require.Equal(t, "accept", orders.OnMissingBefore, "the file's")
 	require.Equal(t, DeadLetter{Topic: "orders.dead"}, orders.DeadLetter)
 	require.Equal(t, "fail", orders.Absent)
+	require.Equal(t, Types{TinyInt1: "boolean", Time: "int64", Infinity: "null", NaN: "null", Decimal: "string", Binary: "hex", Unavailable: "~same~"}, orders.Types)
 	pattern := c.Tables[1]
 	require.True(t, pattern.Topics.Anchored().MatchString("shop.eu.items"))
 	require.False(t, pattern.Topics.Anchored().MatchString("my.shop.eu.items"))
