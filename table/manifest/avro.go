@@ -246,9 +246,9 @@ func (c *cursor) branch(n *node) *node {
 	return c.branch(n.branches[i])
 }
 
-// items calls each for every item of an array or pair of a map. Items take at least a byte each, so that a count
-// cannot promise more than the block holds.
-func (c *cursor) items(each func()) {
+// items calls each for every item of an array or pair of a map; left counts those that follow at once, this one
+// included. Items take at least a byte each, so that a count cannot promise more than the block holds.
+func (c *cursor) items(each func(left int64)) {
 	for {
 		count := c.long()
 		if count < 0 {
@@ -263,7 +263,7 @@ func (c *cursor) items(each func()) {
 			return
 		}
 		for ; count > 0 && c.err == nil; count-- {
-			each()
+			each(count)
 		}
 	}
 }
@@ -286,9 +286,9 @@ func (c *cursor) skip(n *node) {
 	case avroFixed:
 		c.take(n.size)
 	case avroArray:
-		c.items(func() { c.skip(n.items) })
+		c.items(func(int64) { c.skip(n.items) })
 	case avroMap:
-		c.items(func() { c.bytes(); c.skip(n.items) })
+		c.items(func(int64) { c.bytes(); c.skip(n.items) })
 	case avroRecord:
 		for _, f := range n.fields {
 			c.skip(f.node)

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -25,7 +26,7 @@ type step[T any] struct {
 // newReader binds members to a writer schema. It fails when a member is missing or of another type.
 func newReader[T any](n *node, members []member[T]) (reader[T], error) {
 	if n.shape != avroRecord {
-		return nil, fmt.Errorf("avro schema: %s where a record is expected", n.shape)
+		return nil, fmt.Errorf("%s where a record is expected", n.shape)
 	}
 	r := make(reader[T], len(n.fields))
 	for i, f := range n.fields {
@@ -37,11 +38,11 @@ func newReader[T any](n *node, members []member[T]) (reader[T], error) {
 			if m.optional {
 				continue
 			}
-			return nil, fmt.Errorf("avro schema: no field %s", m.name)
+			return nil, fmt.Errorf("no field %s", m.name)
 		}
 		read, err := m.bind(r[i].node)
 		if err != nil {
-			return nil, fmt.Errorf("avro schema: field %s: %w", m.name, err)
+			return nil, fmt.Errorf("field %s: %w", m.name, err)
 		}
 		r[i].read = read
 	}
@@ -118,11 +119,28 @@ func nullable[T any](name string, read func(*cursor, *T), shapes ...shape) membe
 // nested makes a member of record type.
 func nested[T, N any](name string, members []member[N], at func(*T) *N) member[T] {
 	return member[T]{name: name, bind: func(n *node) (func(*cursor, *T), error) {
-		r, err := newReader(n, members)
+		if err := want(n, false, avroRecord); err != nil {
+			return nil, err
+		}
+		record := n
+		if n.shape == avroUnion {
+			i := slices.IndexFunc(n.branches, func(b *node) bool { return b.shape == avroRecord })
+			if i < 0 {
+				return nil, errors.New("union without a record")
+			}
+			record = n.branches[i]
+		}
+		r, err := newReader(record, members)
 		if err != nil {
 			return nil, err
 		}
-		return func(c *cursor, dst *T) { r.read(c, at(dst)) }, nil
+		return func(c *cursor, dst *T) {
+			if c.branch(n) != record {
+				c.fail(errors.New("null, want a record"))
+				return
+			}
+			r.read(c, at(dst))
+		}, nil
 	}}
 }
 
@@ -173,7 +191,7 @@ func stringsAt[T any](at func(*T) *[]string) func(*cursor, *node, *T) {
 	return func(c *cursor, items *node, dst *T) {
 		before := c.b
 		end := *c
-		end.items(func() { end.skip(items) })
+		end.items(func(int64) { end.skip(items) })
 		raw := before[:len(before)-len(end.b)]
 		if list, ok := c.lists[string(raw)]; ok && end.err == nil {
 			c.b = end.b
@@ -181,7 +199,7 @@ func stringsAt[T any](at func(*T) *[]string) func(*cursor, *node, *T) {
 			return
 		}
 		list := []string{}
-		c.items(func() {
+		c.items(func(int64) {
 			if c.branch(items).shape == avroNull {
 				c.fail(fmt.Errorf("null item"))
 				return

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // magic starts an Avro object container file of version 1.
@@ -16,6 +17,10 @@ const blockBytes = 64 << 10
 
 // maxBlockBytes bounds the memory that one block may take, before and after decompression.
 const maxBlockBytes = 256 << 20
+
+// minRecordBytes is fewer than any record takes: room for a block's records is made at once, but not for more than
+// can be there.
+const minRecordBytes = 32
 
 // container reads an Avro object container file that is whole in memory.
 type container struct {
@@ -33,7 +38,7 @@ func openContainer(b []byte) (*container, error) {
 	c := cursor{b: b[len(magic):]}
 	var schemaText []byte
 	codecName := "null"
-	c.items(func() {
+	c.items(func(int64) {
 		switch key, val := c.bytes(), c.bytes(); string(key) {
 		case "avro.schema":
 			schemaText = val
@@ -90,7 +95,7 @@ func readAll[T any](b []byte, members []member[T], preset T) ([]T, error) {
 	}
 	record, err := newReader(r.schema, members)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("avro schema: %w", err)
 	}
 	var all []T
 	var c cursor
@@ -103,6 +108,7 @@ func readAll[T any](b []byte, members []member[T], preset T) ([]T, error) {
 			return nil, fmt.Errorf("block after record %d: %w", len(all), err)
 		}
 		c.b = block
+		all = slices.Grow(all, int(min(count, int64(len(block)/minRecordBytes))))
 		for ; count > 0; count-- {
 			all = append(all, preset)
 			if record.read(&c, &all[len(all)-1]); c.err != nil {

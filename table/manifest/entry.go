@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sink/table"
@@ -144,7 +145,10 @@ var statsMembers = []member[table.Stats]{
 	value("_MAX_VALUES", bytesAt(func(s *table.Stats) *[]byte { return &s.Max }), avroBytes),
 	arrayOf("_NULL_COUNTS", func(c *cursor, items *node, s *table.Stats) {
 		s.Nulls = []int64{}
-		c.items(func() {
+		c.items(func(left int64) {
+			if len(s.Nulls) == cap(s.Nulls) {
+				s.Nulls = slices.Grow(s.Nulls, int(left))
+			}
 			n := int64(-1)
 			if c.branch(items).shape != avroNull {
 				n = c.long()
