@@ -144,6 +144,7 @@ type task struct {
 	changes     changes  // delta and changelog manifests: written once for all attempts
 	shared      []string // their files
 	mergedLists *merged  // manifests merged for an earlier attempt; nil: none
+	missed      int      // attempts that missed a file
 	// unsettled says that a create went out without a certain outcome, or was undone: nothing that it names is deleted.
 	unsettled bool
 
@@ -176,6 +177,8 @@ func (t *task) run(ctx context.Context) (Result, error) {
 		}
 		if err == nil {
 			err = t.lost(ctx)
+		} else if !t.unsettled {
+			err = t.missing(ctx, err)
 		}
 	}
 	if t.unsettled {
@@ -189,6 +192,9 @@ func (t *task) run(ctx context.Context) (Result, error) {
 	}
 	return Result{}, fmt.Errorf("commit to table %s: %w", t.path, err)
 }
+
+// maxMissed is how often an attempt may miss a file that the newest snapshot names.
+const maxMissed = 5
 
 // lost waits before the next attempt, for longer the more races were lost.
 func (t *task) lost(ctx context.Context) error {
@@ -209,11 +215,11 @@ func (t *task) attempt(ctx context.Context) (stands bool, err error) {
 		return false, err
 	}
 	if err := t.check(ctx); err != nil {
-		return false, t.unlessMoved(ctx, err)
+		return false, err
 	}
 	base, err := t.writeBase(ctx)
 	if err != nil {
-		return false, t.unlessMoved(ctx, err)
+		return false, err
 	}
 	mine, err := t.build(base)
 	if err != nil {
@@ -237,16 +243,14 @@ func (t *task) attempt(ctx context.Context) (stands bool, err error) {
 	return stands, err
 }
 
-// unlessMoved drops an error that only says that the snapshot an attempt is built on has expired meanwhile: the table has
-// moved on, which is a lost race.
-func (t *task) unlessMoved(ctx context.Context, err error) error {
-	if t.view.newest == nil || !errors.Is(err, fs.ErrNotExist) {
+// missing lets an attempt begin anew that missed a file which the newest snapshot names: either that has expired while we
+// looked, or the file is not visible yet. It gives up when neither can be.
+func (t *task) missing(ctx context.Context, err error) error {
+	if t.missed++; t.missed > maxMissed || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if _, gone := t.read(ctx, t.view.newest.ID); errors.Is(gone, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	t.view = view{}
+	return t.sleep(ctx, backoff(t.missed, 10*time.Millisecond, time.Second))
 }
 
 // discard deletes files that no snapshot names, as far as it can: orphan cleaning does the rest. Once a create without a

@@ -48,7 +48,7 @@ func (c *Committer) createOnce(ctx context.Context, name string, b []byte, ours 
 			o.found = found
 			return o, nil
 		case !errors.Is(err, fs.ErrNotExist):
-			last = errors.Join(last, fmt.Errorf("read it back: %w", err))
+			last = fmt.Errorf("%w; read it back: %w", last, err)
 		}
 		if ctx.Err() != nil || hopeless(last) || c.cfg.Now().Sub(start) > c.cfg.Patience {
 			break
@@ -57,7 +57,7 @@ func (c *Committer) createOnce(ctx context.Context, name string, b []byte, ours 
 			break
 		}
 	}
-	return o, fmt.Errorf("create %s: %w: %w", name, ErrUnsettled, last)
+	return o, fmt.Errorf("%w: %w", ErrUnsettled, last)
 }
 
 // hopeless reports errors that waiting does not mend.

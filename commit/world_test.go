@@ -187,6 +187,7 @@ func (w *world) check() table.Offsets {
 	covered := map[table.TopicPartition]int64{}
 	var before []string
 	var prev *manifest.Snapshot
+	var identifier int64
 	for i, s := range w.snapshots() {
 		require.EqualValues(w.t, i+1, s.ID, "ids are dense")
 		base, err := manifest.ReadList(ctx, w.store, w.path, s.BaseList)
@@ -199,11 +200,12 @@ func (w *world) check() table.Offsets {
 			require.GreaterOrEqual(w.t, s.TimeMillis, prev.TimeMillis)
 			require.GreaterOrEqual(w.t, s.SchemaID, prev.SchemaID)
 			require.Equal(w.t, prev.TotalRecords+s.DeltaRecords, s.TotalRecords)
-			if prev.CommitUser == s.CommitUser {
-				require.Greater(w.t, s.CommitIdentifier, prev.CommitIdentifier)
-			}
 		}
 		prev = s
+		if s.CommitUser == group {
+			require.Greater(w.t, s.CommitIdentifier, identifier)
+			identifier = s.CommitIdentifier
+		}
 		progress, ours, err := table.ParseProgress(s.Properties)
 		require.NoError(w.t, err)
 		if ours && s.CommitUser == group {
@@ -221,6 +223,25 @@ func (w *world) check() table.Offsets {
 	}
 	w.checkHints(int64(len(w.snapshots())))
 	return reached
+}
+
+// namedFiles returns the names of all data and changelog files that a snapshot names.
+func (w *world) namedFiles() []string {
+	ctx := context.Background()
+	var names []string
+	for _, s := range w.snapshots() {
+		files, err := manifest.ReadChangelog(ctx, w.store, w.path, s, nil)
+		require.NoError(w.t, err)
+		entries, err := manifest.ReadDelta(ctx, w.store, w.path, s, nil)
+		require.NoError(w.t, err)
+		for _, e := range entries {
+			files = append(files, e.File)
+		}
+		for _, f := range files {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 // live returns the names of the live files of manifests.
