@@ -195,11 +195,11 @@ type Table struct {
 	// fixed count and says so.
 	Options map[string]string `yaml:"options"`
 	// Name to Paimon type, where events carry no types or another one is wanted.
-	Columns map[string]string `yaml:"columns"`
+	Columns []Named `yaml:"columns"`
 	// Columns that tell where a row comes from: name to what.
-	Metadata map[string]string `yaml:"metadata" enum:"topic,partition,offset,timestamp,op,source.ts,source.position,tx"`
+	Metadata []Named `yaml:"metadata" enum:"topic,partition,offset,timestamp,op,source.ts,source.position,tx"`
 	// Columns computed from others: name to expression.
-	Computed map[string]string `yaml:"computed"`
+	Computed []Named `yaml:"computed"`
 	// Regular expressions on `db.schema.table` of the source: what a pattern shall not take.
 	Exclude []Regexp `yaml:"exclude"`
 	// How types of the source become Paimon types where there is a choice, and how text is read where events do not declare
@@ -218,6 +218,9 @@ type Table struct {
 	// What the top of the file says holds where a table says nothing.
 	Policies `yaml:",inline"`
 }
+
+// Named is a text under a name, in the order of the file.
+type Named struct{ Name, Text string }
 
 // Types says how types of the source become Paimon types where there is a choice.
 type Types struct {

@@ -107,6 +107,10 @@ func (d *decoder) decode(n ast.Node, key string, dst reflect.Value, tag reflect.
 		d.checkMin(at, key, dst, tag)
 		return
 	}
+	if named, ok := dst.Addr().Interface().(*[]Named); ok {
+		*named = d.named(n, at, key, enum(tag))
+		return
+	}
 	switch dst.Kind() {
 	case reflect.Struct:
 		d.mapping(n, at, key, dst)
@@ -244,17 +248,28 @@ func (d *decoder) list(n ast.Node, at position, key string, dst reflect.Value, t
 	dst.Set(out)
 }
 
-// textMap sets a map of texts by name. Where there is no enum, numbers and booleans are taken as they are written.
+// textMap sets a map of texts by name.
 func (d *decoder) textMap(n ast.Node, at position, key string, dst reflect.Value, tag reflect.StructTag) {
+	out := map[string]string{}
+	for _, e := range d.named(n, at, key, enum(tag)) {
+		out[e.Name] = e.Text
+	}
+	if len(out) > 0 {
+		dst.Set(reflect.ValueOf(out))
+	}
+}
+
+// named returns the texts of a mapping in their order. Where all are allowed, numbers and booleans are taken as they are
+// written.
+func (d *decoder) named(n ast.Node, at position, key string, allowed []string) []Named {
 	if _, isNull := n.(*ast.NullNode); isNull {
-		return
+		return nil
 	}
 	entries, ok := d.entries(n, at, key)
 	if !ok {
-		return
+		return nil
 	}
-	allowed := enum(tag)
-	out := reflect.MakeMapWithSize(dst.Type(), len(entries))
+	var out []Named
 	for _, e := range entries {
 		elemKey := key + "." + e.name
 		d.at[elemKey] = e.at
@@ -271,9 +286,9 @@ func (d *decoder) textMap(n ast.Node, at position, key string, dst reflect.Value
 			d.problem(value, elemKey, "%q is none of %s%s", text, strings.Join(allowed, ", "), didYouMean(text, allowed))
 			continue
 		}
-		out.SetMapIndex(reflect.ValueOf(e.name), reflect.ValueOf(text))
+		out = append(out, Named{Name: e.name, Text: text})
 	}
-	dst.Set(out)
+	return out
 }
 
 // enum returns the values that a tag allows; nil for any.

@@ -80,7 +80,7 @@ func TestEveryKey(t *testing.T) {
 	orders := c.Tables[0]
 	require.Equal(t, []string{"shop.public.orders"}, orders.Topic)
 	require.Equal(t, map[string]string{"bucket": "4", "write-only": "true", "snapshot.time-retained": "1 h"}, orders.Options)
-	require.Equal(t, "DECIMAL(10, 2)", orders.Columns["amount"])
+	require.Equal(t, []Named{{"id", "BIGINT"}, {"day", "STRING"}, {"amount", "DECIMAL(10, 2)"}}, orders.Columns)
 	require.Equal(t, "skip", orders.OnError, "its own")
 	require.Equal(t, "accept", orders.OnMissingBefore, "the file's")
 	require.Equal(t, DeadLetter{Topic: "orders.dead"}, orders.DeadLetter)

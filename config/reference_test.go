@@ -142,7 +142,7 @@ func typeName(f reflect.StructField) string {
 		return "file"
 	case reflect.TypeFor[[]string]():
 		return "list of text"
-	case reflect.TypeFor[map[string]string]():
+	case reflect.TypeFor[map[string]string](), reflect.TypeFor[[]Named]():
 		if e := enum(f.Tag); e != nil {
 			return "name: `" + strings.Join(e, "` `") + "`"
 		}

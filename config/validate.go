@@ -220,9 +220,9 @@ func (v *validator) table(key string, t *Table) {
 	v.template(key+".table", t.Table, groups)
 	v.names(key+".primary-key", t.PrimaryKey)
 	v.names(key+".partition-by", t.PartitionBy)
-	for name := range t.Computed {
-		if _, both := t.Metadata[name]; both {
-			v.problem(key+".computed."+name, "is a metadata column, too: keep one")
+	for _, c := range t.Computed {
+		if slices.ContainsFunc(t.Metadata, func(m Named) bool { return m.Name == c.Name }) {
+			v.problem(key+".computed."+c.Name, "is a metadata column, too: keep one")
 		}
 	}
 	if t.DeadLetter != v.DeadLetter {
