@@ -241,33 +241,32 @@ func appendRoundedText(v *Vector, t *Type, text []byte) error {
 	if err != nil {
 		return badText(text, t.String())
 	}
-	digits := make([]byte, 0, MaxDecimalPrecision+2)
 	shift := d.exponent + int64(t.Scale) // zeros to add, or digits to take off
+	keep := int64(d.digits) + shift
 	switch {
-	case d.digits == 0 || int64(d.digits)+shift < 0:
-		digits = append(digits, '0')
-		shift = 0
-	case int64(d.digits)+shift > MaxDecimalPrecision:
+	case d.digits == 0 || keep < 0:
+		appendDecimal(v, t, false, uint128{})
+		return nil
+	case keep > MaxDecimalPrecision:
 		return errCastNull
 	}
-	for _, c := range text[d.from:d.to] {
-		if c != '.' && len(digits) < MaxDecimalPrecision+1 {
-			digits = append(digits, c)
-		}
-	}
-	roundUp := false
-	if shift < 0 {
-		keep := d.digits + int(shift)
-		roundUp = digits[keep] >= '5'
-		digits = digits[:keep]
-		shift = 0
-	}
 	var a uint128
-	for _, c := range digits {
+	roundUp := false
+	for _, c := range text[d.from:d.to] {
+		if c == '.' {
+			continue
+		}
+		if keep == 0 {
+			roundUp = c >= '5'
+			break
+		}
 		a, _ = a.mul(powers[1])
 		a = a.addSmall(uint64(c - '0'))
+		keep--
 	}
-	a, _ = a.mul(powers[shift])
+	if shift > 0 {
+		a, _ = a.mul(powers[shift])
+	}
 	if roundUp {
 		a = a.addSmall(1)
 	}

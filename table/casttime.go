@@ -45,11 +45,14 @@ func castToDate(from *Type) castFunc {
 	return nil
 }
 
-// dateOf cuts a clock off a date.
+// dateOf cuts a clock off a date, and fills up one that is only a year, or a year and a month.
 func dateOf(b []byte) []byte {
 	b = bytes.TrimFunc(b, javaTrimmed)
 	if i := bytes.IndexByte(b, ' '); i >= 0 {
 		b = b[:i]
+	}
+	for n := bytes.Count(b, []byte{'-'}); n < 2; n++ {
+		b = append(bytes.Clone(b), "-01"...)
 	}
 	return b
 }

@@ -171,7 +171,7 @@ func (e *KeyEncoder) IsUint64() bool { return len(e.columns) == 1 && e.width >= 
 
 // sortableFloat turns IEEE bits into a number that sorts as the floats do, any NaN last.
 func sortableFloat(bits uint32) uint32 {
-	if f := math.Float32frombits(bits); f != f {
+	if bits&^(1<<31) > 0x7f800000 {
 		return math.MaxUint32
 	}
 	if bits>>31 != 0 {
@@ -182,7 +182,7 @@ func sortableFloat(bits uint32) uint32 {
 
 // sortableDouble does the same for a DOUBLE.
 func sortableDouble(bits uint64) uint64 {
-	if f := math.Float64frombits(bits); f != f {
+	if bits&^(1<<63) > 0x7ff0<<48 {
 		return math.MaxUint64
 	}
 	if bits>>63 != 0 {

@@ -130,8 +130,8 @@ func javaFloat(f float64, bits int) string {
 		return s
 	}
 	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, bits), "e")
-	if !strings.Contains(mantissa, ".") {
-		mantissa += ".0"
+	if !strings.Contains(mantissa, ".") { // Java has the nearest number of two digits then
+		mantissa, exponent, _ = strings.Cut(strconv.FormatFloat(f, 'e', 1, bits), "e")
 	}
 	sign := ""
 	if exponent[0] == '-' {

@@ -34,6 +34,8 @@ const (
 	slot2
 	slot4
 	slot8
+	slotFloat // any NaN as Java's one
+	slotDouble
 	slotString
 	slotDecimal // 16 bytes in the variable part
 	slotMicros  // 8 bytes in the variable part and nanoseconds, from microseconds
@@ -47,8 +49,12 @@ func slotOf(t Type) slotKind {
 		return slot1
 	case SmallInt:
 		return slot2
-	case Int, Float, Date, Time:
+	case Int, Date, Time:
 		return slot4
+	case Float:
+		return slotFloat
+	case Double:
+		return slotDouble
 	case Decimal:
 		if t.Precision > 18 {
 			return slotDecimal
@@ -131,42 +137,58 @@ func appendZeros(dst []byte, n int) []byte {
 func appendField(dst []byte, start, header, i int, kind slotKind, t *Type, v *Vector, row int) []byte {
 	slot := start + header + slotBytes*i
 	if v.IsNull(row) {
-		dst[start+(i+8)/8] |= 1 << (i % 8)
-		switch kind {
-		case slotDecimal:
-			return appendPiece(dst, start, slot, 0, 16)
-		case slotMicros, slotNanos:
-			return appendPiece(dst, start, slot, 0, 8)
-		}
-		return dst
+		return appendNullField(dst, start, slot, i, kind)
 	}
+	w, b := v.cell(row)
+	return appendSlot(dst, start, slot, kind, t, w, b)
+}
+
+func appendNullField(dst []byte, start, slot, i int, kind slotKind) []byte {
+	dst[start+(i+8)/8] |= 1 << (i % 8)
+	switch kind {
+	case slotDecimal:
+		return appendPiece(dst, start, slot, 0, 16)
+	case slotMicros, slotNanos:
+		return appendPiece(dst, start, slot, 0, 8)
+	}
+	return dst
+}
+
+// appendSlot fills a slot with a cell, its word or bytes, and appends what goes into the variable part.
+func appendSlot(dst []byte, start, slot int, kind slotKind, t *Type, w int64, b []byte) []byte {
 	switch kind {
 	case slot1:
-		dst[slot] = byte(v.Words[row])
+		dst[slot] = byte(w)
 	case slot2:
-		binary.LittleEndian.PutUint16(dst[slot:], uint16(v.Words[row]))
+		binary.LittleEndian.PutUint16(dst[slot:], uint16(w))
 	case slot4:
-		binary.LittleEndian.PutUint32(dst[slot:], uint32(v.Words[row]))
+		binary.LittleEndian.PutUint32(dst[slot:], uint32(w))
 	case slot8:
-		binary.LittleEndian.PutUint64(dst[slot:], uint64(v.Words[row]))
+		binary.LittleEndian.PutUint64(dst[slot:], uint64(w))
+	case slotFloat:
+		binary.LittleEndian.PutUint32(dst[slot:], oneNaN32(uint32(w)))
+	case slotDouble:
+		binary.LittleEndian.PutUint64(dst[slot:], oneNaN64(uint64(w)))
 	case slotString:
-		return appendString(dst, start, slot, v.Bytes(row))
+		return appendString(dst, start, slot, b)
 	case slotDecimal:
-		b := minimalBytes(v.Bytes(row))
+		b = minimalBytes(b)
 		dst = appendPiece(dst, start, slot, len(b), 16)
 		copy(dst[len(dst)-16:], b)
 	case slotMicros:
-		millis, nanos := splitMicros(v.Words[row])
+		millis, nanos := splitMicros(w)
 		dst = appendPiece(dst, start, slot, int(nanos), 8)
 		binary.LittleEndian.PutUint64(dst[len(dst)-8:], uint64(millis))
 	case slotNanos:
-		millis, nanos := SplitNanoTimestamp(v.Bytes(row))
+		millis, nanos := SplitNanoTimestamp(b)
 		dst = appendPiece(dst, start, slot, int(nanos), 8)
 		binary.LittleEndian.PutUint64(dst[len(dst)-8:], uint64(millis))
 	case slotNested:
 		at := len(dst)
-		dst = appendNestedImage(dst, t, v.Bytes(row))
-		return padPiece(dst, start, slot, at)
+		r := ReadNested(b)
+		dst = appendNestedImage(dst, t, &r)
+		binary.LittleEndian.PutUint64(dst[slot:], uint64(at-start)<<32|uint64(uint32(len(dst)-at)))
+		return appendZeros(dst, pad8(len(dst)-at))
 	}
 	return dst
 }
@@ -176,12 +198,6 @@ func appendPiece(dst []byte, start, slot, length, room int) []byte {
 	offset := len(dst) - start
 	binary.LittleEndian.PutUint64(dst[slot:], uint64(offset)<<32|uint64(uint32(length)))
 	return appendZeros(dst, room)
-}
-
-// padPiece lets the slot point to what was appended since at, and pads it.
-func padPiece(dst []byte, start, slot, at int) []byte {
-	binary.LittleEndian.PutUint64(dst[slot:], uint64(at-start)<<32|uint64(uint32(len(dst)-at)))
-	return appendZeros(dst, pad8(len(dst)-at))
 }
 
 // pad8 is what n lacks to a multiple of 8.
@@ -196,6 +212,21 @@ func appendString(dst []byte, start, slot int, s []byte) []byte {
 	binary.LittleEndian.PutUint64(dst[slot:], uint64(len(dst)-start)<<32|uint64(uint32(len(s))))
 	dst = append(dst, s...)
 	return appendZeros(dst, pad8(len(s)))
+}
+
+// oneNaN32 and oneNaN64 turn any NaN into the one that Java makes, so that equal keys have equal bytes.
+func oneNaN32(bits uint32) uint32 {
+	if bits&^(1<<31) > 0x7f800000 {
+		return 0x7fc00000
+	}
+	return bits
+}
+
+func oneNaN64(bits uint64) uint64 {
+	if bits&^(1<<63) > 0x7ff0<<48 {
+		return 0x7ff8 << 48
+	}
+	return bits
 }
 
 // minimalBytes cuts leading bytes of a big-endian two's complement that say nothing but the sign.
@@ -217,8 +248,8 @@ func splitMicros(micros int64) (millis int64, nanos int32) {
 	return millis, int32(rest * 1000)
 }
 
-// DecodeRow reads a serialised BinaryRow of the given types into a batch of one row of kind +I. Constructed types are not
-// read: keys, partitions and statistics have none.
+// DecodeRow reads a serialised BinaryRow of the given types into a batch of one row of kind +I. Bytes that are no such row
+// are an error.
 func DecodeRow(b []byte, types []Type) (*Batch, error) {
 	out := &Batch{Columns: make([]Vector, len(types)), Kinds: []Kind{Insert}}
 	for i := range types {
@@ -237,35 +268,36 @@ func DecodeRow(b []byte, types []Type) (*Batch, error) {
 	}
 	for i := range types {
 		v := &out.Columns[i]
-		if image[(i+8)/8]>>(i%8)&1 != 0 {
+		if rowIsNull(image, i) {
 			v.AppendNull()
 			continue
 		}
-		if err := decodeField(v, image, header+slotBytes*i, types[i]); err != nil {
+		if err := decodeSlot(v, image, header+slotBytes*i, &types[i], 0); err != nil {
 			return nil, fmt.Errorf("row field %d (%s): %w", i, types[i], err)
 		}
 	}
 	return out, nil
 }
 
-func decodeField(v *Vector, image []byte, slot int, t Type) error {
-	word := binary.LittleEndian.Uint64(image[slot:])
-	switch kind := slotOf(t); kind {
+func rowIsNull(image []byte, i int) bool { return image[(i+8)/8]>>(i%8)&1 != 0 }
+
+// decodeSlot appends the value of a slot, which is not null, to a vector.
+func decodeSlot(v *Vector, image []byte, slot int, t *Type, depth int) error {
+	word := slotWord(image[slot:])
+	switch kind := slotOf(*t); kind {
 	case slot1:
 		v.AppendWord(int64(int8(word)))
 	case slot2:
 		v.AppendWord(int64(int16(word)))
 	case slot4:
-		if t.Root == Float {
-			v.AppendWord(int64(uint32(word)))
-		} else {
-			v.AppendWord(int64(int32(word)))
-		}
-	case slot8:
+		v.AppendWord(int64(int32(word)))
+	case slotFloat:
+		v.AppendWord(int64(uint32(word)))
+	case slot8, slotDouble:
 		v.AppendWord(int64(word))
 	case slotString:
-		if image[slot+7]&inlineMark != 0 {
-			n := int(image[slot+7] &^ inlineMark)
+		if word>>56&inlineMark != 0 {
+			n := int(word >> 56 &^ inlineMark)
 			if n > inlineBytes {
 				return fmt.Errorf("%d bytes in a slot", n)
 			}
@@ -281,10 +313,27 @@ func decodeField(v *Vector, image []byte, slot int, t Type) error {
 		return decodeWideDecimal(v, image, word)
 	case slotMicros, slotNanos:
 		return decodeTimestamp(v, image, word, kind)
-	default:
-		return fmt.Errorf("constructed types are not read")
+	case slotNested:
+		piece, err := pieceOf(image, word, int(uint32(word)))
+		if err != nil {
+			return err
+		}
+		if v.Data, err = decodeNestedImage(v.Data, piece, t, depth+1); err != nil {
+			return err
+		}
+		v.EndCell()
 	}
 	return nil
+}
+
+// slotWord reads a slot, which may be narrower than 8 bytes at the end of an array.
+func slotWord(b []byte) uint64 {
+	if len(b) >= 8 {
+		return binary.LittleEndian.Uint64(b)
+	}
+	var word [8]byte
+	copy(word[:], b)
+	return binary.LittleEndian.Uint64(word[:])
 }
 
 // pieceOf returns n bytes of the variable part at the slot's offset.

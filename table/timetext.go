@@ -153,8 +153,19 @@ func appendFraction(b []byte, nanos int32, digits int) []byte {
 	return b[:len(b)-9+digits]
 }
 
-// appendJavaTime is a TIME as org.apache.paimon.utils.DateTimeUtils.formatTimestampMillis prints it.
+// appendJavaTime is a TIME as org.apache.paimon.utils.DateTimeUtils prints it: with up to as many decimals as the
+// precision, but none after the last that is not 0.
 func appendJavaTime(b []byte, millis int64, precision int) []byte {
 	b = appendClock(b, millis/millisPerSecond)
-	return appendFraction(b, int32(millis%millisPerSecond)*nanosPerMilli, precision)
+	rest := millis % millisPerSecond
+	if precision > 0 {
+		b = append(b, '.')
+	}
+	for ; precision > 0; precision-- {
+		b = append(b, byte('0'+rest/100))
+		if rest = rest % 100 * 10; rest == 0 {
+			break
+		}
+	}
+	return b
 }
