@@ -1,0 +1,260 @@
+package connector
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/debezium"
+)
+
+// stride is how many records are applied between looks at the clock, the limits and the budget.
+const stride = 256
+
+// apply takes a run of records of one partition in order. It stops the table at a record that cannot be handled.
+func (w *worker) apply(r run) {
+	p := w.partitions[r.tp]
+	if p == nil {
+		return
+	}
+	for i, rec := range r.records {
+		if rec.Offset < p.next.Offset {
+			continue // another table of this topic is further behind
+		}
+		if err := w.handle(p, rec); err != nil {
+			if w.c.life.Err() == nil {
+				w.stop(fmt.Errorf("table %s: %w", w.name, err))
+			}
+			return
+		}
+		if w.records == 0 {
+			w.since = time.Now()
+			w.timer.Reset(w.c.cfg.Checkpoint.Interval)
+		}
+		p.next.Offset, p.next.Epoch = rec.Offset+1, rec.LeaderEpoch
+		w.records++
+		if i%stride == stride-1 {
+			w.account()
+			w.land()
+			w.checkpointIfDue()
+		}
+		if w.problem() != nil || w.partitions[r.tp] != p {
+			return // stopped, or reading again
+		}
+	}
+	w.intake.newest = newest(w.intake.newest, r.records)
+	w.lag(r, p)
+}
+
+func newest(t time.Time, records []*kgo.Record) time.Time {
+	if n := len(records); n > 0 && records[n-1].Timestamp.After(t) {
+		return records[n-1].Timestamp
+	}
+	return t
+}
+
+// lag notes how far the partition has been read.
+func (w *worker) lag(r run, p *partition) {
+	w.counters.update(func(s *TableStats) {
+		s.Records += int64(len(r.records))
+		lag := s.Positions[lagKey(r.tp)]
+		lag.Topic, lag.Partition, lag.Position, lag.End = r.tp.Topic, r.tp.Partition, p.next.Offset, r.stable
+		s.Positions[lagKey(r.tp)] = lag
+	})
+}
+
+// handle applies one record, and what the policies say when it is bad. The error is what stops the table.
+func (w *worker) handle(p *partition, rec *kgo.Record) error {
+	deleted := p.deleted
+	p.deleted = nil
+	if rec.Attrs.IsControl() {
+		w.skip("control")
+		return nil
+	}
+	in := &w.intake.record
+	*in = debezium.Record{
+		Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Timestamp: rec.Timestamp.UnixMilli(),
+		Key: rec.Key, Value: rec.Value, Headers: in.Headers[:0],
+	}
+	for _, h := range rec.Headers {
+		in.Headers = append(in.Headers, debezium.Header{Key: h.Key, Value: h.Value})
+	}
+	err := w.take(p, deleted)
+	if err == nil {
+		return nil
+	}
+	return w.judge(rec, err)
+}
+
+// judge turns an error of one record into what its policy says.
+func (w *worker) judge(rec *kgo.Record, err error) error {
+	policy, reason := w.cfg.OnError, ""
+	if bad, ok := errors.AsType[*debezium.RecordError](err); ok {
+		reason = string(bad.Reason)
+	} else if refused, ok := errors.AsType[*refusal](err); ok {
+		reason = refused.reason
+		switch reason {
+		case reasonBefore:
+			policy = w.cfg.OnMissingBefore
+		case reasonSchema:
+			policy = w.cfg.SchemaChange
+		case reasonTruncate:
+			policy = w.cfg.OnTruncate
+		}
+	} else {
+		return err
+	}
+	switch policy {
+	case DeadLetter:
+		w.putAside(rec, reason, err)
+		return nil
+	case Skip:
+		w.skip(reason)
+		return nil
+	}
+	return err
+}
+
+// The reasons of refusals.
+const (
+	reasonBefore   = "before-missing"
+	reasonSchema   = "schema"
+	reasonTruncate = "truncate"
+	reasonOrder    = "order"
+)
+
+// take decodes the record and buffers its rows.
+func (w *worker) take(p *partition, deleted []byte) error {
+	f := &w.intake.frame
+	if err := w.decode(); err != nil {
+		return err
+	}
+	switch f.Kind {
+	case debezium.KindChange, debezium.KindFlat:
+		return w.change(p)
+	case debezium.KindTombstone:
+		if deleted != nil && bytes.Equal(deleted, f.Record.Key) {
+			w.skip("tombstone")
+			return nil
+		}
+		return w.loneTombstone(p)
+	case debezium.KindTruncate:
+		return w.truncate(p)
+	default:
+		w.skip(f.Kind.String())
+		return nil
+	}
+}
+
+// decode frames the record. A registry that does not answer is waited for: no record is skipped for its sake.
+func (w *worker) decode() error {
+	decoder := w.decoder(w.intake.record.Topic)
+	err := decoder.Frame(w.c.life, &w.intake.record, &w.intake.frame)
+	if err == nil {
+		return nil
+	}
+	if _, bad := errors.AsType[*debezium.RecordError](err); bad {
+		return err
+	}
+	_, err = backoff.Retry(w.c.life, func() (struct{}, error) {
+		err := decoder.Frame(w.c.life, &w.intake.record, &w.intake.frame)
+		if _, bad := errors.AsType[*debezium.RecordError](err); bad {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(0), backoff.WithBackOff(retries()), backoff.WithNotify(w.degraded("ask the schema registry")))
+	w.recovered()
+	return err
+}
+
+// change buffers the rows of a change event.
+func (w *worker) change(p *partition) error {
+	f := &w.intake.frame
+	plan, err := w.plan(w.c.life, p.log.partitions)
+	if err != nil {
+		return err
+	}
+	batch := w.writer.Batch()
+	event, err := plan.Append(f, batch)
+	if err != nil {
+		return err
+	}
+	if err := w.checkImages(plan, event); err != nil {
+		batch.Truncate(event.First)
+		return err
+	}
+	if event.Op == debezium.OpUpdate && event.Rows == 2 && p.log.partitions > 1 && !w.cfg.Disjoint && differ(batch, event.First, plan.key) {
+		batch.Truncate(event.First)
+		return &refusal{reason: reasonOrder, err: fmt.Errorf("%s: an update that changes the record key itself, in a topic of %d partitions: the old and the new key's changes arrive in no order; "+
+			"Debezium sends such a change as a delete and a create; give the topic one partition, or set `disjoint: true`", w.at(), p.log.partitions)}
+	}
+	if event.Unknown > 0 {
+		w.reportUnknown(plan)
+	}
+	if event.Op == debezium.OpDelete {
+		p.deleted = append([]byte{}, f.Record.Key...)
+	}
+	return w.add()
+}
+
+// add routes the rows just appended. A row that has no place (a null in its key) is the record's fault.
+func (w *worker) add() error {
+	if err := w.writer.Add(); err != nil {
+		return &debezium.RecordError{
+			Topic: w.intake.record.Topic, Partition: w.intake.record.Partition, Offset: w.intake.record.Offset, Reason: debezium.ReasonNull, Err: err,
+		}
+	}
+	return nil
+}
+
+// loneTombstone handles a tombstone that does not follow its delete, as compaction leaves them: a delete of which nothing but
+// the key is known.
+func (w *worker) loneTombstone(p *partition) error {
+	if w.cfg.OnMissingBefore != Accept {
+		return &refusal{reason: reasonBefore, err: fmt.Errorf("%s: a tombstone without its delete event, as log compaction leaves them: what the deleted row held is not known, so a SUM over the changelog would go wrong; "+
+			"set on-missing-before to accept (delete by key) or dead-letter", w.at())}
+	}
+	if w.schema == nil {
+		w.skip("tombstone-of-nothing")
+		return nil
+	}
+	plan, err := w.plan(w.c.life, p.log.partitions)
+	if err != nil {
+		return err
+	}
+	return w.deleteByKey(plan)
+}
+
+// deleteByKey buffers a -D of which only the key is known.
+func (w *worker) deleteByKey(plan *plan) error {
+	if _, err := plan.AppendKey(&w.intake.frame, w.writer.Batch()); err != nil {
+		return err
+	}
+	w.counters.update(func(s *TableStats) { s.MissingBefore++ })
+	return w.add()
+}
+
+// truncate handles op t.
+func (w *worker) truncate(p *partition) error {
+	switch w.cfg.OnTruncate {
+	case Ignore:
+		w.skip("truncate")
+		return nil
+	}
+	return &refusal{reason: reasonTruncate, err: fmt.Errorf("%s: the source table was truncated, which the events do not tell row by row; "+
+		"set on-truncate to ignore (rows stay), after emptying the table by hand if it should be empty", w.at())}
+}
+
+// at names the record at hand.
+func (w *worker) at() string {
+	r := &w.intake.record
+	return fmt.Sprintf("%s[%d]@%d", r.Topic, r.Partition, r.Offset)
+}
+
+func (w *worker) skip(reason string) {
+	w.counters.update(func(s *TableStats) { s.Skipped[reason]++ })
+}

@@ -1,0 +1,327 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"sink/commit"
+	"sink/flush"
+	"sink/table"
+)
+
+// retryWithin is how long a checkpoint is tried again after its first failure before its table stops. Long enough for a
+// store to come back, short enough that somebody hears of it.
+const retryWithin = 10 * time.Minute
+
+// flight is a checkpoint under way: sealed rows, and the offsets that they stand for. Its goroutine writes result and
+// closes done.
+type flight struct {
+	sealed  *flush.Checkpoint // nil when there are only letters
+	letters []letter
+	from    table.Offsets // of the partitions below, what the newest map held
+	to      table.Offsets // partitions that moved, and where to
+	learned map[string]string
+	records int64
+	size    int64 // bytes of the sealed rows
+	newest  time.Time
+	began   time.Time
+	cancel  context.CancelCauseFunc
+	done    chan struct{}
+
+	delta  table.Delta
+	result commit.Result
+	err    error
+}
+
+// checkpointIfDue seals a checkpoint when time, bytes, records or the goal ask for it, and none is under way.
+func (w *worker) checkpointIfDue() {
+	if w.flight != nil || w.records == 0 || w.problem() != nil {
+		return
+	}
+	limits := w.c.cfg.Checkpoint
+	due := time.Since(w.since) >= limits.Interval || w.records >= limits.Records || w.buffered.Load() >= limits.Bytes || w.atGoal()
+	if due {
+		w.seal()
+	}
+}
+
+// atGoal reports whether all that UntilEnd asks of this table's partitions has been applied.
+func (w *worker) atGoal() bool {
+	if w.c.goal == nil {
+		return false
+	}
+	for tp, p := range w.partitions {
+		if !w.c.goal.passed(tp, p.next.Offset) {
+			return false
+		}
+	}
+	return true
+}
+
+// seal hands the buffers to a checkpoint and starts it. When the records since the last one gave no rows, there is
+// nothing to make visible: the positions become durable as they are.
+func (w *worker) seal() {
+	to, from := table.Offsets{}, table.Offsets{}
+	for tp, p := range w.partitions {
+		if p.isMapped && p.mapped.Offset == p.next.Offset {
+			continue
+		}
+		to[tp] = p.next
+		if p.isMapped {
+			from[tp] = p.mapped
+		}
+	}
+	records := w.records
+	w.records = 0
+	w.timer.Stop()
+	letters := w.intake.letters
+	w.intake.letters = nil
+	rows := w.writer != nil && !w.writer.Empty()
+	if !rows && len(letters) == 0 {
+		w.publish(to)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(w.c.life)
+	f := &flight{
+		letters: letters, from: from, to: to, learned: w.learned(), records: records, size: w.buffered.Load(),
+		newest: w.intake.newest, began: time.Now(), cancel: cancel, done: make(chan struct{}),
+	}
+	if rows {
+		f.sealed = w.writer.Seal()
+	}
+	if w.committer != nil {
+		if err := w.adopt(); err != nil { // another writer's schema, seen by the last commit
+			w.stop(fmt.Errorf("table %s: %w", w.name, err))
+			return
+		}
+	}
+	w.inFlight.Store(f.size)
+	w.c.memory.add(f.size)
+	w.account()
+	w.flight = f
+	committer := w.committer
+	go func() {
+		defer close(f.done)
+		f.err = w.carry(ctx, committer, f)
+	}()
+}
+
+// carry puts letters aside, makes the files of a checkpoint and commits them, trying again after errors that may pass.
+func (w *worker) carry(ctx context.Context, committer *commit.Committer, f *flight) error {
+	flushed, delivered := false, false
+	attempt := func() (struct{}, error) {
+		if !delivered {
+			if err := w.deliver(ctx, f.letters); err != nil {
+				return struct{}{}, err
+			}
+			delivered = true
+		}
+		if f.sealed == nil {
+			return struct{}{}, nil
+		}
+		if !flushed {
+			delta, err := f.sealed.Flush(ctx)
+			if err != nil {
+				return struct{}{}, err
+			}
+			delta.From, delta.Progress.Offsets, delta.Progress.Learned = f.from, f.to, f.learned
+			f.delta, flushed = delta, true
+		}
+		result, err := committer.Commit(ctx, f.delta)
+		if err != nil && final(err) {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		f.result = result
+		return struct{}{}, err
+	}
+	_, err := backoff.Retry(ctx, attempt, backoff.WithMaxElapsedTime(retryWithin), backoff.WithBackOff(retries()), backoff.WithNotify(w.degraded("checkpoint")))
+	return err
+}
+
+// retries is how long to wait between attempts at a store or broker.
+func retries() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = 200*time.Millisecond, 15*time.Second
+	return b
+}
+
+// degraded returns what to tell of an attempt that failed and will be repeated.
+func (w *worker) degraded(what string) backoff.Notify {
+	return func(err error, next time.Duration) {
+		w.log.Warn().Err(err).Dur("again_in", next).Msgf("%s failed, trying again", what)
+		w.counters.update(func(s *TableStats) {
+			s.Retries++
+			if s.State == Running {
+				s.State, s.Problem = Degraded, err.Error()
+			}
+		})
+	}
+}
+
+// recovered takes a degraded table back to running.
+func (w *worker) recovered() {
+	w.counters.update(func(s *TableStats) {
+		if s.State == Degraded {
+			s.State, s.Problem = Running, ""
+		}
+	})
+}
+
+// final reports errors of a commit that trying the same again cannot mend.
+func final(err error) bool {
+	_, state := errors.AsType[*commit.StateError](err)
+	return state || readAgain(err) || errors.Is(err, commit.ErrConflict)
+}
+
+// readAgain reports errors after which the table's records have to be read again from its newest snapshot.
+func readAgain(err error) bool {
+	return errors.Is(err, commit.ErrFenced) || errors.Is(err, commit.ErrStale) || errors.Is(err, commit.ErrUnsettled)
+}
+
+// land takes the result of a checkpoint that has ended.
+func (w *worker) land() {
+	if w.flight == nil {
+		return
+	}
+	select {
+	case <-w.flight.done:
+	default:
+		return
+	}
+	f := w.flight
+	w.flight = nil
+	f.cancel(nil)
+	w.inFlight.Store(0)
+	w.c.memory.add(-f.size)
+	switch {
+	case f.err == nil:
+		w.committed(f)
+	case w.c.life.Err() != nil:
+		// The process lets go; the next one reads these records again.
+	case readAgain(f.err):
+		w.counters.update(func(s *TableStats) { s.Fenced++ })
+		w.log.Warn().Err(f.err).Msg("checkpoint given up; reading again from the newest snapshot")
+		w.restart(w.c.life)
+	default:
+		w.stop(fmt.Errorf("table %s: checkpoint: %w", w.name, f.err))
+	}
+}
+
+// committed notes a snapshot that is there, and says so in one line.
+func (w *worker) committed(f *flight) {
+	w.recovered()
+	if f.sealed == nil {
+		w.publish(f.to)
+		return
+	}
+	w.state.SnapshotID, w.state.SnapshotUUID, w.state.Fresh = f.result.SnapshotID, f.result.UUID, false
+	if w.writer != nil {
+		w.writer.Raise(f.result.Progress.MaxSequence)
+	}
+	for tp, to := range f.to {
+		if p := w.partitions[tp]; p != nil {
+			p.mapped, p.isMapped = to, true
+		}
+	}
+	w.mu.Lock()
+	w.mark = commit.Mark{Table: w.name, Snapshot: f.result.SnapshotID, UUID: f.result.UUID}
+	w.mu.Unlock()
+	w.publish(f.to)
+	w.report(f)
+}
+
+// publish makes positions known as durable: no uncommitted row lies before them.
+func (w *worker) publish(offsets table.Offsets) {
+	w.mu.Lock()
+	maps.Copy(w.durable, offsets)
+	w.mu.Unlock()
+	w.counters.update(func(s *TableStats) {
+		for tp, cursor := range offsets {
+			lag, known := s.Positions[lagKey(tp)]
+			if !known {
+				lag = Lag{Topic: tp.Topic, Partition: tp.Partition, Position: cursor.Offset, End: -1}
+			}
+			lag.Committed = cursor.Offset
+			s.Positions[lagKey(tp)] = lag
+		}
+	})
+	w.c.offsets.changed()
+}
+
+// report counts a commit and logs it.
+func (w *worker) report(f *flight) {
+	var bytes int64
+	files := len(f.delta.Added) + len(f.delta.Changelog)
+	for _, list := range [][]table.File{f.delta.Added, f.delta.Changelog} {
+		for _, file := range list {
+			bytes += file.SizeBytes
+		}
+	}
+	kinds := f.sealed.Rows()
+	w.counters.update(func(s *TableStats) {
+		s.Commits++
+		s.Attempts += int64(f.result.Attempts)
+		s.Files += int64(files)
+		s.Bytes += bytes
+		s.Snapshot, s.Committed, s.EventTime = f.result.SnapshotID, time.Now(), f.newest
+		for k, n := range kinds {
+			s.Rows[table.Kind(k).String()] += n
+		}
+	})
+	line := w.log.Info().Int64("snapshot", f.result.SnapshotID).Int64("records", f.records)
+	for k, n := range kinds {
+		line = line.Int64(table.Kind(k).String(), n)
+	}
+	line.Int("files", files).Int64("bytes", bytes).Str("offsets", offsetsText(f.to)).Int("attempts", f.result.Attempts).
+		Dur("took", time.Since(f.began)).Msg("committed")
+}
+
+// settle waits for the checkpoint under way and takes its result.
+func (w *worker) settle() {
+	if w.flight != nil {
+		<-w.flight.done
+		w.land()
+	}
+}
+
+// spill writes the fullest buffers early, to files that the next checkpoint makes visible.
+func (w *worker) spill(ctx context.Context) {
+	if w.writer == nil || w.problem() != nil {
+		return
+	}
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, w.writer.Spill(ctx) },
+		backoff.WithMaxElapsedTime(retryWithin), backoff.WithBackOff(retries()), backoff.WithNotify(w.degraded("early flush")))
+	w.account()
+	if err != nil {
+		if ctx.Err() == nil {
+			w.stop(fmt.Errorf("table %s: early flush: %w", w.name, err))
+		}
+		return
+	}
+	w.recovered()
+	w.counters.update(func(s *TableStats) { s.Spills++ })
+}
+
+// discard drops everything uncommitted: buffers, spilled files, the checkpoint under way (whose outcome no longer
+// matters: the newest map tells).
+func (w *worker) discard() {
+	if w.flight != nil {
+		w.flight.cancel(errEnded)
+		<-w.flight.done
+		w.c.memory.add(-w.flight.size)
+		w.inFlight.Store(0)
+		w.flight = nil
+	}
+	if w.writer != nil {
+		w.writer.Discard(context.WithoutCancel(w.c.life))
+		w.account()
+	}
+	w.intake.letters = nil
+	w.records = 0
+	w.timer.Stop()
+}

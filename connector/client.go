@@ -1,0 +1,114 @@
+package connector
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/table"
+)
+
+// clientOptions is how the sink consumes. What a user may set (seeds, TLS, SASL, fetch sizes, timeouts) comes first, in
+// cfg.Kafka; what exactly once rests on comes last and cannot be overridden.
+func (c *Connector) clientOptions() []kgo.Opt {
+	opts := append([]kgo.Opt{}, c.cfg.Kafka...)
+	opts = append(opts,
+		kgo.ConsumerGroup(c.cfg.Group),
+		kgo.DisableAutoCommit(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(), // so that positions move past transaction markers
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.AdjustFetchOffsetsFn(c.adjust),
+		kgo.OnPartitionsRevoked(c.revoked),
+		kgo.OnPartitionsLost(c.lost),
+	)
+	if c.cfg.Protocol == Consumer {
+		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()))
+	} else {
+		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))
+	}
+	topics, patterns := c.subscription()
+	if patterns {
+		opts = append(opts, kgo.ConsumeRegex())
+	}
+	return append(opts, kgo.ConsumeTopics(topics...))
+}
+
+// subscription is what to subscribe to: exact names, or anchored patterns when any mapping has one.
+func (c *Connector) subscription() (topics []string, patterns bool) {
+	for _, t := range c.cfg.Tables {
+		patterns = patterns || t.Pattern != nil
+	}
+	for _, t := range c.cfg.Tables {
+		if t.Pattern != nil {
+			topics = append(topics, "^(?:"+t.Pattern.String()+")$")
+		}
+		for _, name := range t.Topics {
+			if patterns {
+				name = "^" + regexp.QuoteMeta(name) + "$"
+			}
+			topics = append(topics, name)
+		}
+	}
+	return topics, patterns
+}
+
+// logProblem returns an error where the log no longer holds what the table wants, else nil. It stops the tables: going
+// on would lose records silently (I9).
+func logProblem(tp table.TopicPartition, err error) error {
+	if loss, ok := errors.AsType[*kgo.ErrDataLoss](err); ok {
+		return fmt.Errorf("topic %s partition %d: the log was truncated: offset %d was read at leader epoch %d, but the log now ends at %d of epoch %d; "+
+			"records that the table holds are gone from the topic: compare with the source, then run `sink offsets rebase`",
+			tp.Topic, tp.Partition, loss.ConsumedTo, loss.ConsumedToEpoch, loss.ResetTo, loss.ResetToEpoch)
+	}
+	switch {
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		return fmt.Errorf("topic %s partition %d: the wanted offset is no longer in the log (retention, or the topic was made anew); "+
+			"`sink offsets` shows what is wanted and what is there, `sink offsets rebase` goes on without it", tp.Topic, tp.Partition)
+	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
+		return fmt.Errorf("topic %s partition %d: the topic was deleted and made anew while it was read; `sink offsets rebase` goes on with the new one", tp.Topic, tp.Partition)
+	}
+	return nil
+}
+
+// fatalKafka reports errors that no waiting mends.
+func fatalKafka(err error) bool {
+	for _, e := range []error{
+		kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.SaslAuthenticationFailed,
+		kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState, kerr.InconsistentGroupProtocol, kerr.InvalidGroupID, kerr.FencedInstanceID,
+		kerr.InvalidSessionTimeout, kerr.UnsupportedVersion,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// kafkaError says what a user can do about a broker's refusal.
+func kafkaError(err error) error {
+	switch {
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return fmt.Errorf("kafka: no right to read a topic: %w; grant READ and DESCRIBE on the topics to this user", err)
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		return fmt.Errorf("kafka: no right to use the group: %w; grant READ on the group to this user", err)
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
+		return fmt.Errorf("kafka: the brokers refuse the login: %w; check kafka.sasl (mechanism, username, password)", err)
+	case errors.Is(err, kerr.InconsistentGroupProtocol):
+		return fmt.Errorf("kafka: another member of the group uses another protocol: %w; all instances need the same kafka.group-protocol, and no other program may use this group", err)
+	}
+	return fmt.Errorf("kafka: %w", err)
+}
+
+// encoders is how many files are encoded at the same time.
+func encoders(n int) int64 {
+	if n > 0 {
+		return int64(n)
+	}
+	return int64(runtime.GOMAXPROCS(0))
+}

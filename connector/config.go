@@ -1,0 +1,98 @@
+package connector
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/debezium"
+	"sink/table"
+	"sink/table/object"
+)
+
+// Start tells where a partition begins that no snapshot of ours covers.
+type Start string
+
+// The starts. Latest is first fixed in an empty snapshot, so that a crash before the first row skips nothing more.
+const (
+	Earliest Start = "earliest"
+	Latest   Start = "latest"
+)
+
+// Policy tells what to do in a case that the user decides.
+type Policy string
+
+// The policies; which of them a case allows, its field says.
+const (
+	Fail       Policy = "fail"        // stop the table at the record, keep the others going
+	DeadLetter Policy = "dead-letter" // put the record aside, with its cause, and go on
+	Skip       Policy = "skip"        // count the record and go on
+	Accept     Policy = "accept"      // write what is known, and count it
+	Apply      Policy = "apply"       // truncate: -D for every live row
+	Ignore     Policy = "ignore"      // count it and go on
+	Evolve     Policy = "evolve"      // change the table's schema where Paimon allows it, else fail
+)
+
+// Checkpoint tells when a table's buffers become a snapshot: at whichever comes first.
+type Checkpoint struct {
+	Interval time.Duration // since the last one, when there is anything to write
+	Bytes    int64         // buffered rows of one table
+	Records  int64         // Kafka records of one table
+}
+
+// Config is what the connector needs. It is not changed once given to New.
+type Config struct {
+	Kafka    []kgo.Opt // how to reach the brokers: seeds, TLS, SASL, client id, rack, timeouts
+	Group    string    // consumer group, and the commit user of every snapshot
+	Protocol Protocol
+	Start    Start
+	Store    object.Store
+	// SingleWriter says that nobody else commits to the tables: see commit.Config.
+	SingleWriter bool
+	Memory       int64 // bytes for all buffers of the process
+	Checkpoint   Checkpoint
+	Encoders     int // files encoded at the same time; 0: one a core
+	Tables       []Table
+	// UntilEnd makes Run return after all that was on the topics at the start (up to the last stable offset) is in
+	// snapshots and the group's offsets are committed.
+	UntilEnd bool
+	// StopWithin bounds the last checkpoint of a graceful stop.
+	StopWithin time.Duration
+	Log        zerolog.Logger
+}
+
+// Protocol is the consumer group's protocol.
+type Protocol string
+
+// The group protocols. Classic is cooperative-sticky; Consumer is KIP-848.
+const (
+	Classic  Protocol = "classic"
+	Consumer Protocol = "consumer"
+)
+
+// Table maps topics to one table, or to one table for each match of a pattern.
+type Table struct {
+	Topics  []string       // exact names
+	Pattern *regexp.Regexp // anchored; instead of Topics
+	Name    string         // database.table; with Pattern it may use ${topic} and captures ${1}
+
+	PrimaryKey  []string // empty: the fields of the record key
+	PartitionBy []string
+	Options     map[string]string
+	Columns     []table.Field // declared by the user, where events carry no types
+
+	OnError         Policy // Fail, DeadLetter, Skip
+	OnMissingBefore Policy // Fail, DeadLetter, Accept
+	OnTruncate      Policy // Fail, Apply, Ignore
+	SchemaChange    Policy // Evolve, Ignore, Fail, DeadLetter
+	Compacted       bool   // the user accepts topics with cleanup.policy=compact
+	Disjoint        bool   // the user declares that several topics, or a changed key, never meet in one row
+
+	Decoding debezium.Config              // how the events are encoded
+	Types    debezium.Types               // where a source value may become several Paimon types
+	Absent   debezium.AbsentPolicy        // what a column becomes that an event lacks
+	Metadata map[string]debezium.Metadata // columns filled from the record
+	Letters  Letters                      // where records put aside go; needed where a policy is DeadLetter
+}

@@ -1,0 +1,241 @@
+package connector
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+
+	"sink/debezium"
+	"sink/table"
+	"sink/table/object"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// broker is a fake Kafka with a producer.
+type broker struct {
+	t      *testing.T
+	addrs  []string
+	client *kgo.Client
+	admin  *kadm.Client
+}
+
+func newBroker(t *testing.T, partitions int32, topics ...string) *broker {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, topics...))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return &broker{t: t, addrs: cluster.ListenAddrs(), client: client, admin: kadm.NewClient(client)}
+}
+
+// send appends a record; an empty value is a tombstone.
+func (b *broker) send(topic string, partition int32, key, value string) {
+	b.t.Helper()
+	r := &kgo.Record{Topic: topic, Partition: partition}
+	if key != "" {
+		r.Key = []byte(key)
+	}
+	if value != "" {
+		r.Value = []byte(value)
+	}
+	require.NoError(b.t, b.client.ProduceSync(context.Background(), r).FirstErr())
+}
+
+// group returns the group's committed offsets, -1 where there is none.
+func (b *broker) group(group, topic string, partition int32) int64 {
+	b.t.Helper()
+	offsets, err := b.admin.FetchOffsets(context.Background(), group)
+	require.NoError(b.t, err)
+	if at, ok := offsets.Lookup(topic, partition); ok {
+		return at.At
+	}
+	return -1
+}
+
+const crateTopic = "dock.orchard.crate"
+
+// crate is a row of the cases' table; envelope is an event of it.
+type crate struct {
+	ID     int64   `json:"id"`
+	Label  *string `json:"label"`
+	Weight *int64  `json:"weight"`
+}
+
+func row(id int64, label string, weight int64) *crate { return &crate{id, &label, &weight} }
+
+func envelope(op string, before, after *crate, offset int64) string {
+	e := map[string]any{
+		"op": op, "before": before, "after": after, "ts_ms": 1700000000005,
+		"source": map[string]any{"connector": "mysql", "name": "dock", "db": "orchard", "table": "crate", "file": "bl.000004", "pos": 1000 + 10*offset, "row": 0, "snapshot": "false", "ts_ms": 1700000000000},
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func keyOf(id int64) string { return fmt.Sprintf(`{"id":%d}`, id) }
+
+// crateTable is the cases' mapping.
+func crateTable() Table {
+	columns := []table.Field{
+		{Name: "id", Type: mustType("BIGINT NOT NULL")}, {Name: "label", Type: mustType("STRING")}, {Name: "weight", Type: mustType("INT")},
+	}
+	return Table{
+		Topics: []string{crateTopic}, Name: "orchard.crate", Columns: columns, Options: map[string]string{"bucket": "2"},
+		OnError: Fail, OnMissingBefore: Fail, OnTruncate: Fail, SchemaChange: Evolve,
+		Decoding: debezium.Config{Format: debezium.FormatJSON},
+	}
+}
+
+func mustType(text string) table.Type {
+	t, err := table.ParseType(text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// config is a run over the store to the end of the topics.
+func (b *broker) config(store object.Store, tables ...Table) Config {
+	log := zerolog.Nop()
+	if os.Getenv("SINK_TEST_LOG") != "" {
+		log = zerolog.New(zerolog.NewTestWriter(b.t))
+	}
+	return Config{
+		Kafka: []kgo.Opt{kgo.SeedBrokers(b.addrs...)}, Group: "ucase", Protocol: Classic, Start: Earliest, Store: store, Memory: 64 << 20,
+		Checkpoint: Checkpoint{Interval: time.Hour, Bytes: 32 << 20, Records: 1 << 20}, Tables: tables, UntilEnd: true, StopWithin: 10 * time.Second, Log: log,
+	}
+}
+
+// runConnector runs to the end and returns what Run and the counters said.
+func runConnector(t *testing.T, cfg Config) (Stats, error) {
+	t.Helper()
+	c, err := New(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err = c.Run(ctx)
+	require.NoError(t, ctx.Err(), "the run did not end")
+	return c.Stats(), err
+}
+
+func TestUntilEnd(t *testing.T) {
+	b := newBroker(t, 3, crateTopic)
+	b.send(crateTopic, 0, keyOf(7), envelope("c", nil, row(7, "fig", 3), 0))
+	b.send(crateTopic, 0, keyOf(7), envelope("u", row(7, "fig", 3), row(7, "fig", 4), 1))
+	b.send(crateTopic, 1, keyOf(8), envelope("c", nil, row(8, "oat", 1), 0))
+	b.send(crateTopic, 1, keyOf(8), envelope("d", row(8, "oat", 1), nil, 1))
+	b.send(crateTopic, 1, keyOf(8), "")
+	store := object.NewMem()
+
+	stats, err := runConnector(t, b.config(store, crateTable()))
+	require.NoError(t, err)
+	require.Equal(t, []string{`{"id":7,"label":"fig","weight":4}`}, rowsOf(t, store, "orchard.crate"))
+	require.EqualValues(t, 2, b.group("ucase", crateTopic, 0))
+	require.EqualValues(t, 3, b.group("ucase", crateTopic, 1))
+	require.Equal(t, map[string]int64{"+I": 2, "-U": 1, "+U": 1, "-D": 1}, stats.Tables[0].Rows)
+	require.Equal(t, map[string]int64{"tombstone": 1}, stats.Tables[0].Skipped)
+
+	// A second run finds nothing to do, a third goes on.
+	_, err = runConnector(t, b.config(store, crateTable()))
+	require.NoError(t, err)
+	b.send(crateTopic, 2, keyOf(9), envelope("c", nil, row(9, "rye", 2), 0))
+	_, err = runConnector(t, b.config(store, crateTable()))
+	require.NoError(t, err)
+	require.Equal(t, []string{`{"id":7,"label":"fig","weight":4}`, `{"id":9,"label":"rye","weight":2}`}, rowsOf(t, store, "orchard.crate"))
+}
+
+func TestPoisonStopsItsTableOnly(t *testing.T) {
+	b := newBroker(t, 1, crateTopic, "dock.orchard.barrel")
+	b.send(crateTopic, 0, keyOf(1), envelope("c", nil, row(1, "fig", 3), 0))
+	b.send(crateTopic, 0, keyOf(2), strings.Replace(envelope("c", nil, row(2, "fig", 12345), 1), "12345", `"heavy"`, 1))
+	b.send(crateTopic, 0, keyOf(3), envelope("c", nil, row(3, "fig", 3), 2))
+	b.send("dock.orchard.barrel", 0, keyOf(4), envelope("c", nil, row(4, "oak", 9), 0))
+	store := object.NewMem()
+	barrel := crateTable()
+	barrel.Topics, barrel.Name = []string{"dock.orchard.barrel"}, "orchard.barrel"
+
+	stats, err := runConnector(t, b.config(store, crateTable(), barrel))
+	require.ErrorContains(t, err, "orchard.crate")
+	require.ErrorContains(t, err, "dock.orchard.crate[0]@1")
+	require.Equal(t, Stopped, stats.Tables[1].State)
+	require.Equal(t, []string{`{"id":4,"label":"oak","weight":9}`}, rowsOf(t, store, "orchard.barrel"))
+	require.LessOrEqual(t, b.group("ucase", crateTopic, 0), int64(1), "offsets never pass an unhandled record")
+
+	for policy, letters := range map[Policy]int{Skip: 0, DeadLetter: 1} {
+		t.Run(string(policy), func(t *testing.T) {
+			store := object.NewMem()
+			crates := crateTable()
+			crates.OnError, crates.Letters = policy, Letters{Path: "_dead"}
+			cfg := b.config(store, crates)
+			cfg.Group = string(policy)
+			stats, err := runConnector(t, cfg)
+			require.NoError(t, err)
+			require.Equal(t, []string{`{"id":1,"label":"fig","weight":3}`, `{"id":3,"label":"fig","weight":3}`}, rowsOf(t, store, "orchard.crate"))
+			require.EqualValues(t, letters, stats.Tables[0].DeadLetters)
+			found := 0
+			for info, err := range store.List(context.Background(), "_dead/") {
+				require.NoError(t, err)
+				text, err := store.Get(context.Background(), info.Name)
+				require.NoError(t, err)
+				require.Contains(t, string(text), `"offset":1`)
+				found++
+			}
+			require.Equal(t, letters, found)
+			require.EqualValues(t, 3, b.group(string(policy), crateTopic, 0))
+		})
+	}
+}
+
+func TestMissingBefore(t *testing.T) {
+	b := newBroker(t, 1, crateTopic)
+	b.send(crateTopic, 0, keyOf(8), envelope("u", nil, row(8, "oat", 4), 0))
+	store := object.NewMem()
+	_, err := runConnector(t, b.config(store, crateTable()))
+	require.ErrorContains(t, err, "binlog_row_image = FULL")
+	require.ErrorContains(t, err, "dock.orchard.crate[0]@0")
+
+	crates := crateTable()
+	crates.OnMissingBefore = Accept
+	stats, err := runConnector(t, b.config(store, crates))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, stats.Tables[0].MissingBefore)
+	require.Equal(t, []string{`{"id":8,"label":"oat","weight":4}`}, rowsOf(t, store, "orchard.crate"))
+}
+
+func TestPattern(t *testing.T) {
+	b := newBroker(t, 1, crateTopic, "dock.orchard.barrel", "other")
+	b.send(crateTopic, 0, keyOf(1), envelope("c", nil, row(1, "fig", 3), 0))
+	b.send("dock.orchard.barrel", 0, keyOf(4), envelope("c", nil, row(4, "oak", 9), 0))
+	b.send("other", 0, keyOf(4), "not ours")
+	store := object.NewMem()
+	all := crateTable()
+	all.Topics, all.Pattern, all.Name = nil, regexp.MustCompile(`dock\.(\w+)\.(\w+)`), "${1}.${2}"
+	_, err := runConnector(t, b.config(store, all))
+	require.NoError(t, err)
+	require.Equal(t, []string{`{"id":4,"label":"oak","weight":9}`}, rowsOf(t, store, "orchard.barrel"))
+	require.Equal(t, []string{`{"id":1,"label":"fig","weight":3}`}, rowsOf(t, store, "orchard.crate"))
+}
+
+func TestMissingTopic(t *testing.T) {
+	b := newBroker(t, 1, "other")
+	_, err := runConnector(t, b.config(object.NewMem(), crateTable()))
+	require.ErrorContains(t, err, "topic dock.orchard.crate (table orchard.crate) is not there")
+}

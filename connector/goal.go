@@ -1,0 +1,98 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sink/table"
+)
+
+// Why Run ends by itself.
+var (
+	errReached    = errors.New("all that was on the topics at the start is committed")
+	errAllStopped = errors.New("every table has stopped")
+)
+
+// goal is where UntilEnd ends: the last stable offsets of all partitions when the process started. It is reached when
+// the group's offsets have passed it, whichever instance brought them there.
+type goal struct {
+	c    *Connector
+	ends map[table.TopicPartition]int64
+}
+
+// newGoal asks the brokers where the topics end now.
+func newGoal(ctx context.Context, c *Connector, topics []string) (*goal, error) {
+	g := &goal{c: c, ends: map[table.TopicPartition]int64{}}
+	if len(topics) == 0 {
+		return g, nil
+	}
+	starts, err := c.admin.ListStartOffsets(ctx, topics...)
+	if err != nil {
+		return nil, fmt.Errorf("list start offsets: %w", err)
+	}
+	ends, err := c.admin.ListCommittedOffsets(ctx, topics...)
+	if err != nil {
+		return nil, fmt.Errorf("list end offsets: %w", err)
+	}
+	if err := errors.Join(starts.Error(), ends.Error()); err != nil {
+		return nil, fmt.Errorf("list offsets: %w", err)
+	}
+	for topic, partitions := range ends {
+		for p, end := range partitions {
+			if start, ok := starts.Lookup(topic, p); ok && end.Offset > start.Offset {
+				g.ends[table.TopicPartition{Topic: topic, Partition: p}] = end.Offset
+			}
+		}
+	}
+	return g, nil
+}
+
+// passed reports whether all records that the goal asks of a partition lie before a position.
+func (g *goal) passed(tp table.TopicPartition, position int64) bool {
+	return g != nil && position >= g.ends[tp]
+}
+
+// watch ends the run when the goal is reached, or nothing is left that could still get there.
+func (g *goal) watch(ctx context.Context, stop context.CancelCauseFunc) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		left := g.left(g.c.offsets.snapshot())
+		if len(left) > 0 {
+			group, err := g.c.admin.FetchOffsets(ctx, g.c.cfg.Group)
+			if err != nil {
+				continue
+			}
+			committed := map[table.TopicPartition]int64{}
+			for tp := range left {
+				if at, ok := group.Lookup(tp.Topic, tp.Partition); ok && at.Err == nil {
+					committed[tp] = at.At
+				}
+			}
+			left = g.left(committed)
+		}
+		if len(left) == 0 {
+			stop(errReached)
+			return
+		}
+	}
+}
+
+// left returns the partitions whose goal the given offsets have not passed. Those that only stopped tables read do not
+// count: they will not move.
+func (g *goal) left(committed map[table.TopicPartition]int64) map[table.TopicPartition]int64 {
+	left := map[table.TopicPartition]int64{}
+	for tp, end := range g.ends {
+		if committed[tp] < end && !g.c.held(tp) {
+			left[tp] = end
+		}
+	}
+	return left
+}

@@ -1,0 +1,243 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/table"
+)
+
+// rewind moves partitions of one table back to where its newest snapshot ends, after it gave up what it held.
+type rewind struct {
+	worker *worker
+	to     table.Offsets
+}
+
+// adjust replaces the group's offsets of newly assigned partitions by those of the tables' newest snapshots: the group's are
+// a courtesy to lag monitors, the snapshots' are the truth. It runs in the client's group goroutine and may wait for a store;
+// its context ends when the assignment is taken back.
+func (c *Connector) adjust(ctx context.Context, assigned map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	c.update(func(s *Stats) { s.Rebalances++; s.BrokersReady = true })
+	logs, err := backoff.Retry(ctx, func() (map[table.TopicPartition]partitionLog, error) { return c.describeLogs(ctx, assigned) },
+		backoff.WithMaxElapsedTime(0), backoff.WithBackOff(retries()), backoff.WithNotify(func(err error, next time.Duration) {
+			c.cfg.Log.Warn().Err(err).Dur("again_in", next).Msg("cannot look up the assigned partitions, trying again")
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("look up the assigned partitions: %w", err)
+	}
+	starts := map[table.TopicPartition]table.Cursor{}
+	wanted, err := c.assign(ctx, logs)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for w, cursors := range wanted {
+		for tp, cursor := range cursors {
+			c.listen(w, tp)
+			w.accept(tp, c.generation)
+			if at, ok := starts[tp]; !ok || cursor.Offset < at.Offset {
+				starts[tp] = cursor
+			}
+		}
+	}
+	for topic, partitions := range assigned {
+		for p := range partitions {
+			tp := table.TopicPartition{Topic: topic, Partition: p}
+			start, ok := starts[tp]
+			if !ok { // no table wants it now: its tables have stopped
+				start = table.Cursor{Offset: logs[tp].end, Epoch: -1}
+				c.cursors[tp] = map[*worker]int{}
+			}
+			partitions[p] = kgo.NewOffset().At(start.Offset).WithEpoch(start.Epoch)
+		}
+	}
+	return assigned, nil
+}
+
+// listen has the worker get the records of a partition from now on, under a new generation. c.mu is held.
+func (c *Connector) listen(w *worker, tp table.TopicPartition) {
+	c.generation++
+	if c.cursors[tp] == nil {
+		c.cursors[tp] = map[*worker]int{}
+	}
+	c.cursors[tp][w] = c.generation
+}
+
+// assign tells each table's worker which partitions are its own now, and returns where each wants to begin. A worker that
+// has stopped, or stops over what it finds, wants nothing.
+func (c *Connector) assign(ctx context.Context, logs map[table.TopicPartition]partitionLog) (map[*worker]table.Offsets, error) {
+	byWorker := map[*worker]map[table.TopicPartition]partitionLog{}
+	for tp, log := range logs {
+		workers, err := c.route(tp.Topic)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range workers {
+			if byWorker[w] == nil {
+				byWorker[w] = map[table.TopicPartition]partitionLog{}
+			}
+			byWorker[w][tp] = log
+		}
+	}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	var errs error
+	wanted := map[*worker]table.Offsets{}
+	for w, logs := range byWorker {
+		group.Go(func() {
+			offsets, err := w.assign(ctx, logs)
+			mu.Lock()
+			defer mu.Unlock()
+			wanted[w], errs = offsets, errors.Join(errs, err)
+		})
+	}
+	group.Wait()
+	return wanted, errs
+}
+
+// revoked checkpoints every table that reads a revoked partition before another instance may have it. It runs while no
+// poll is under way, so all that was polled is with the workers.
+func (c *Connector) revoked(ctx context.Context, client *kgo.Client, partitions map[string][]int32) {
+	c.release(partitions, func(w *worker, tps []table.TopicPartition) { w.revoke(ctx, tps) })
+	c.offsets.commit(ctx, flatten(partitions))
+	c.forget(partitions)
+}
+
+// lost gives up all that the tables of the partitions hold uncommitted: another instance reads them already.
+func (c *Connector) lost(ctx context.Context, client *kgo.Client, partitions map[string][]int32) {
+	c.release(partitions, func(w *worker, tps []table.TopicPartition) { w.lose(ctx, tps) })
+	c.forget(partitions)
+}
+
+// release calls leave at once for each worker with its share of the partitions, and waits for all.
+func (c *Connector) release(partitions map[string][]int32, leave func(*worker, []table.TopicPartition)) {
+	share := map[*worker][]table.TopicPartition{}
+	c.mu.Lock()
+	for _, tp := range flatten(partitions) {
+		for w := range c.cursors[tp] {
+			share[w] = append(share[w], tp)
+		}
+	}
+	c.mu.Unlock()
+	var group sync.WaitGroup
+	for w, tps := range share {
+		group.Go(func() { leave(w, tps) })
+	}
+	group.Wait()
+}
+
+// forget stops dispatching the partitions.
+func (c *Connector) forget(partitions map[string][]int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Rebalances++
+	for _, tp := range flatten(partitions) {
+		delete(c.cursors, tp)
+	}
+}
+
+// askRewind has the poll loop move partitions back; the worker drops all records dispatched before.
+func (c *Connector) askRewind(w *worker, to table.Offsets) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rewinds = append(c.rewinds, rewind{w, to})
+	c.wake()
+}
+
+// rewind carries out what was asked for. It runs between a poll and AllowRebalance, when no partition can leave.
+func (c *Connector) rewind() {
+	c.mu.Lock()
+	asked := c.rewinds
+	c.rewinds = nil
+	positions := map[string]map[int32]kgo.EpochOffset{}
+	for _, r := range asked {
+		for tp, cursor := range r.to {
+			if _, owned := c.cursors[tp]; !owned {
+				continue
+			}
+			c.listen(r.worker, tp)
+			r.worker.accept(tp, c.generation)
+			if positions[tp.Topic] == nil {
+				positions[tp.Topic] = map[int32]kgo.EpochOffset{}
+			}
+			if at, ok := positions[tp.Topic][tp.Partition]; !ok || cursor.Offset < at.Offset {
+				positions[tp.Topic][tp.Partition] = kgo.EpochOffset{Epoch: cursor.Epoch, Offset: cursor.Offset}
+			}
+		}
+	}
+	c.mu.Unlock()
+	if len(positions) > 0 {
+		c.client.SetOffsets(positions)
+	}
+}
+
+// partitionLog is what the brokers say of a partition when it is assigned.
+type partitionLog struct {
+	topicID    string // hex; empty where brokers know none
+	start, end int64  // first offset, and the last stable offset
+	partitions int    // of its topic
+	group      kadm.Offset
+}
+
+// describeLogs asks the brokers for the logs of the assigned partitions and the group's offsets in them.
+func (c *Connector) describeLogs(ctx context.Context, assigned map[string]map[int32]kgo.Offset) (map[table.TopicPartition]partitionLog, error) {
+	var topics []string
+	for topic := range assigned {
+		topics = append(topics, topic)
+	}
+	details, err := c.admin.ListTopics(ctx, topics...)
+	if err != nil {
+		return nil, err
+	}
+	starts, err := c.admin.ListStartOffsets(ctx, topics...)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := c.admin.ListCommittedOffsets(ctx, topics...)
+	if err != nil {
+		return nil, err
+	}
+	group, err := c.admin.FetchOffsets(ctx, c.cfg.Group)
+	if err != nil {
+		return nil, err
+	}
+	logs := map[table.TopicPartition]partitionLog{}
+	for topic, partitions := range assigned {
+		for p := range partitions {
+			start, _ := starts.Lookup(topic, p)
+			end, _ := ends.Lookup(topic, p)
+			if err := errors.Join(start.Err, end.Err, details[topic].Err); err != nil {
+				return nil, fmt.Errorf("topic %s partition %d: %w", topic, p, err)
+			}
+			log := partitionLog{start: start.Offset, end: end.Offset, partitions: len(details[topic].Partitions)}
+			if id := details[topic].ID; id != (kadm.TopicID{}) {
+				log.topicID = fmt.Sprintf("%x", id[:])
+			}
+			if at, ok := group.Lookup(topic, p); ok && at.Err == nil {
+				log.group = at.Offset
+			} else {
+				log.group.At = -1
+			}
+			logs[table.TopicPartition{Topic: topic, Partition: p}] = log
+		}
+	}
+	return logs, nil
+}
+
+func flatten(partitions map[string][]int32) []table.TopicPartition {
+	var out []table.TopicPartition
+	for topic, ps := range partitions {
+		for _, p := range ps {
+			out = append(out, table.TopicPartition{Topic: topic, Partition: p})
+		}
+	}
+	return out
+}

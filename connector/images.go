@@ -1,0 +1,104 @@
+package connector
+
+import (
+	"fmt"
+	"strings"
+
+	"sink/debezium"
+	"sink/table"
+)
+
+// What is learned of a topic's before images, kept in the snapshots under "identity/<topic>".
+const (
+	identityFull    = "full"    // an update came with its whole before image
+	identityPartial = "partial" // an update came without
+)
+
+// checkImages decides whether the rows of an event tell the whole truth of what was there before. Rows that do not are
+// taken back, or written with what is known, or refused, as on-missing-before says.
+//
+// A delete's before is no proof by itself: under PostgreSQL's REPLICA IDENTITY DEFAULT Debezium fills it with made-up values. So
+// trust is learned from updates: one with a before proves a full identity, one without disproves it; until then, and
+// where it is disproved, a delete whose other columns are all null or made up counts as one without a before image.
+func (w *worker) checkImages(plan *plan, event debezium.Event) error {
+	if event.Op == debezium.OpUpdate {
+		w.learn(event.Before == debezium.BeforeFull)
+	}
+	missing := event.Before == debezium.BeforeMissing || event.Before == debezium.BeforeKeyOnly
+	if event.Before == debezium.BeforeSuspect {
+		missing = w.intake.trust[w.identity()] != identityFull
+	}
+	if !missing && len(event.Unavailable) == 0 {
+		return nil
+	}
+	if w.cfg.OnMissingBefore != Accept {
+		return &refusal{reason: reasonBefore, err: w.missingImage(event)}
+	}
+	w.counters.update(func(s *TableStats) { s.MissingBefore++ })
+	if event.Before == debezium.BeforeSuspect { // made-up values are not written as if they were data
+		batch := w.writer.Batch()
+		batch.Truncate(event.First)
+		if _, err := plan.AppendKey(&w.intake.frame, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *worker) identity() string { return "identity/" + w.intake.record.Topic }
+
+// learn notes whether an update of this topic came with its before image. Once disproved, a full identity has to be proved again.
+func (w *worker) learn(full bool) {
+	now := identityPartial
+	if full {
+		now = identityFull
+	}
+	if name := w.identity(); w.intake.trust[name] != now {
+		w.intake.trust[name] = now
+	}
+}
+
+// missingImage says what is missing and how to get it from the source.
+func (w *worker) missingImage(event debezium.Event) error {
+	source, _ := w.intake.frame.Source()
+	what := map[debezium.Op]string{debezium.OpUpdate: "update", debezium.OpDelete: "delete"}[event.Op]
+	if what == "" {
+		what = "event"
+	}
+	detail := "without a full before image"
+	if len(event.Unavailable) > 0 {
+		names := make([]string, 0, len(event.Unavailable))
+		for _, c := range event.Unavailable {
+			names = append(names, w.schema.Fields[c].Name)
+		}
+		detail = "without the value of " + strings.Join(names, ", ") + " (an unchanged TOAST column)"
+	}
+	return fmt.Errorf("%s: %s %s: the changelog would be wrong; run `%s` at the source for the events to come; for those already in the topic set on-missing-before to accept (a SUM over the changelog goes wrong, the rows stay right but for what is unknown) or dead-letter",
+		w.at(), what, detail, remedy(source))
+}
+
+// remedy is the statement that makes the source send whole images.
+func remedy(s debezium.Source) string {
+	switch s.Connector {
+	case "mysql", "mariadb":
+		return "SET GLOBAL binlog_row_image = FULL"
+	case "postgresql":
+		return fmt.Sprintf("ALTER TABLE %s.%s REPLICA IDENTITY FULL", s.Schema, s.Table)
+	}
+	return "ALTER TABLE ... REPLICA IDENTITY FULL (PostgreSQL), or binlog_row_image = FULL (MySQL)"
+}
+
+// differ reports whether two adjacent rows of a batch differ in any of the columns.
+func differ(b *table.Batch, first int, columns []int) bool {
+	for _, c := range columns {
+		v := &b.Columns[c]
+		if v.IsNull(first) != v.IsNull(first+1) {
+			return true
+		}
+		if v.Layout == table.Words && v.Words[first] != v.Words[first+1] ||
+			v.Layout == table.Bytes && string(v.Bytes(first)) != string(v.Bytes(first+1)) {
+			return true
+		}
+	}
+	return false
+}

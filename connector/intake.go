@@ -1,0 +1,139 @@
+package connector
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"sink/debezium"
+	"sink/table"
+)
+
+// intake is how a worker's records become rows: a decoder for each topic, and a plan for each row type that the events
+// declare, all bound to one version of the table's schema.
+type intake struct {
+	decoders map[string]*debezium.Decoder
+	plans    map[*debezium.Shape]*plan
+	record   debezium.Record
+	frame    debezium.Frame
+	newest   time.Time         // Kafka timestamp of the newest record applied since the start
+	trust    map[string]string // by topic: what was learned of its before images
+	letters  []letter          // put aside since the last seal
+}
+
+// plan is a debezium.Plan with what the worker checks beside it.
+type plan struct {
+	*debezium.Plan
+	key     []int // columns of the record key in the table
+	unknown int   // fields reported so far
+}
+
+func newIntake() *intake {
+	return &intake{decoders: map[string]*debezium.Decoder{}, plans: map[*debezium.Shape]*plan{}, trust: map[string]string{}}
+}
+
+// decoder returns the decoder of a topic.
+func (w *worker) decoder(topic string) *debezium.Decoder {
+	d := w.intake.decoders[topic]
+	if d == nil {
+		d = debezium.NewDecoder(w.cfg.Decoding)
+		w.intake.decoders[topic] = d
+	}
+	return d
+}
+
+// plan returns how to read the record in the frame, after the table has been made or changed to hold it. An error that
+// is a *debezium.RecordError or *refusal is the record's; any other is the table's.
+func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
+	f := &w.intake.frame
+	if p := w.intake.plans[f.Shape]; p != nil {
+		return p, nil
+	}
+	key, err := f.KeyNames()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.shapeTable(ctx, f.Shape, key); err != nil {
+		return nil, err
+	}
+	schema := w.schema
+	if err := w.checkKey(schema, key, partitions); err != nil {
+		return nil, err
+	}
+	bound, err := debezium.Bind(schema, f.Shape, debezium.Options{
+		Types: w.cfg.Types, Absent: w.cfg.Absent, Metadata: w.cfg.Metadata, Key: key,
+		FailUnknown: f.Shape == nil && w.cfg.SchemaChange != Ignore,
+	})
+	if err != nil {
+		return nil, &refusal{reason: "schema", err: err}
+	}
+	p := &plan{Plan: bound}
+	for _, name := range key {
+		if i := schema.FieldIndex(name); i >= 0 {
+			p.key = append(p.key, i)
+		}
+	}
+	w.intake.plans[f.Shape] = p
+	w.reportUnknown(p)
+	return p, nil
+}
+
+// reportUnknown says once of each field that the table does not have that it is left out.
+func (w *worker) reportUnknown(p *plan) {
+	names := p.Unknown()
+	for _, name := range names[p.unknown:] {
+		w.log.Warn().Str("field", name).Msg("the events have a field that the table does not; it is left out (schema-change: ignore)")
+	}
+	p.unknown = len(names)
+}
+
+// checkKey makes sure that one row's changes come from one partition, which the order of changes rests on.
+func (w *worker) checkKey(schema *table.Schema, key []string, partitions int) error {
+	if w.cfg.Disjoint || partitions == 1 {
+		return nil
+	}
+	if len(key) == 0 {
+		return fmt.Errorf("topic %s has %d partitions and its records have no key, so the changes of one row arrive in no order: "+
+			"give the topic one partition, or have Debezium set a key (message.key.columns)", w.intake.frame.Record.Topic, partitions)
+	}
+	for _, name := range key {
+		if !slices.Contains(schema.PrimaryKeys, name) {
+			return fmt.Errorf("topic %s: the record key has column %s, which is not part of the table's primary key %v: rows of one primary key may lie in several partitions and arrive in no order; "+
+				"add %s to primary-key, give the topic one partition, or set `disjoint: true` if that never happens", w.intake.frame.Record.Topic, name, schema.PrimaryKeys, name)
+		}
+	}
+	return nil
+}
+
+// learned returns what has to survive a restart, for the snapshot: trust in before images, and deletes whose tombstone
+// is still to come.
+func (w *worker) learned() map[string]string {
+	learned := maps.Clone(w.intake.trust)
+	for tp, p := range w.partitions {
+		if p.deleted != nil || w.state.Progress.Learned[deletedName(tp)] != "" {
+			learned[deletedName(tp)] = string(p.deleted)
+		}
+	}
+	return learned
+}
+
+func deletedName(tp table.TopicPartition) string { return "deleted/" + lagKey(tp) }
+
+// deletedKey returns the key of a delete that was the last record before the position, nil if it was something else.
+func deletedKey(learned map[string]string, tp table.TopicPartition) []byte {
+	if key := learned[deletedName(tp)]; key != "" {
+		return []byte(key)
+	}
+	return nil
+}
+
+// refusal is a record that the configuration does not let pass, by itself no fault of the record's bytes.
+type refusal struct {
+	reason string // label of the metric
+	err    error
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }

@@ -1,0 +1,117 @@
+package connector
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/table"
+)
+
+// Letters is where records that are put aside go: a Kafka topic, or files in the store. One of the two is set.
+//
+// Letters are written before the checkpoint that covers their records. In files they are exactly once: the name of a
+// file tells its records, so a checkpoint that is repeated writes the same file again. In a topic they are at least once, and
+// told apart by their key, which is their coordinates.
+type Letters struct {
+	Topic string
+	Path  string // folder in the warehouse; one file a checkpoint and partition below it
+}
+
+// letter is a record put aside, with its cause.
+type letter struct {
+	Table     string       `json:"table"`
+	Topic     string       `json:"topic"`
+	Partition int32        `json:"partition"`
+	Offset    int64        `json:"offset"`
+	Timestamp int64        `json:"timestamp"` // milliseconds since the epoch, of the Kafka record
+	Reason    string       `json:"reason"`
+	Cause     string       `json:"cause"`
+	Key       []byte       `json:"key"`   // base64 in JSON; null where the record had none
+	Value     []byte       `json:"value"` // as Key
+	Headers   []headerText `json:"headers,omitempty"`
+}
+
+// headerText is a record header; its value is base64 in JSON.
+type headerText struct {
+	Key   string `json:"key"`
+	Value []byte `json:"value"`
+}
+
+// putAside keeps a bad record for the next checkpoint.
+func (w *worker) putAside(rec *kgo.Record, reason string, cause error) {
+	l := letter{
+		Table: w.name, Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Timestamp: rec.Timestamp.UnixMilli(),
+		Reason: reason, Cause: cause.Error(), Key: slices.Clone(rec.Key), Value: slices.Clone(rec.Value),
+	}
+	for _, h := range rec.Headers {
+		l.Headers = append(l.Headers, headerText{Key: h.Key, Value: slices.Clone(h.Value)})
+	}
+	w.intake.letters = append(w.intake.letters, l)
+	w.log.Warn().Str("reason", reason).Str("cause", cause.Error()).Msg("record put aside")
+	w.counters.update(func(s *TableStats) { s.DeadLetters++ })
+}
+
+// deliver writes the letters of a checkpoint.
+func (w *worker) deliver(ctx context.Context, letters []letter) error {
+	if len(letters) == 0 {
+		return nil
+	}
+	if w.cfg.Letters.Topic != "" {
+		return w.produce(ctx, letters)
+	}
+	byPartition := map[table.TopicPartition][]letter{}
+	for _, l := range letters {
+		tp := table.TopicPartition{Topic: l.Topic, Partition: l.Partition}
+		byPartition[tp] = append(byPartition[tp], l)
+	}
+	for tp, group := range byPartition {
+		name := fmt.Sprintf("%s/%s/%s-%d-%020d.jsonl", strings.Trim(w.cfg.Letters.Path, "/"), w.name, tp.Topic, tp.Partition, group[0].Offset)
+		var lines []byte
+		for _, l := range group {
+			line, err := json.Marshal(l)
+			if err != nil {
+				return fmt.Errorf("dead letter %s: %w", name, err)
+			}
+			lines = append(append(lines, line...), '\n')
+		}
+		if err := w.c.cfg.Store.Put(ctx, name, lines); err != nil {
+			return fmt.Errorf("write dead letters %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// produce sends letters to the dead-letter topic: the original bytes, the coordinates and the cause in headers.
+func (w *worker) produce(ctx context.Context, letters []letter) error {
+	records := make([]*kgo.Record, len(letters))
+	for i, l := range letters {
+		headers := []kgo.RecordHeader{
+			{Key: "sink.table", Value: []byte(l.Table)},
+			{Key: "sink.topic", Value: []byte(l.Topic)},
+			{Key: "sink.partition", Value: strconv.AppendInt(nil, int64(l.Partition), 10)},
+			{Key: "sink.offset", Value: strconv.AppendInt(nil, l.Offset, 10)},
+			{Key: "sink.timestamp", Value: strconv.AppendInt(nil, l.Timestamp, 10)},
+			{Key: "sink.reason", Value: []byte(l.Reason)},
+			{Key: "sink.cause", Value: []byte(l.Cause)},
+			{Key: "sink.key", Value: l.Key},
+		}
+		for _, h := range l.Headers {
+			headers = append(headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
+		}
+		records[i] = &kgo.Record{
+			Topic: w.cfg.Letters.Topic, Key: fmt.Appendf(nil, "%s/%d/%d", l.Topic, l.Partition, l.Offset), Value: l.Value,
+			Headers: headers, Timestamp: time.Now(),
+		}
+	}
+	if err := w.c.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		return fmt.Errorf("send dead letters to topic %s: %w", w.cfg.Letters.Topic, err)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package connector
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"sink/commit"
+	"sink/table"
+)
+
+// groupOffsets tells the group how far the tables are: for each partition the lowest cursor among its tables, with the
+// snapshots that it stands for in the commit's metadata. Kafka hears of nothing that is not readable (I4).
+type groupOffsets struct {
+	c      *Connector
+	signal chan struct{}
+
+	mu        sync.Mutex
+	committed map[table.TopicPartition]int64 // acknowledged by the group
+}
+
+func newGroupOffsets(c *Connector) *groupOffsets {
+	return &groupOffsets{c: c, signal: make(chan struct{}, 1), committed: map[table.TopicPartition]int64{}}
+}
+
+// changed is called when a table has become durable further on.
+func (g *groupOffsets) changed() {
+	select {
+	case g.signal <- struct{}{}:
+	default:
+	}
+}
+
+// run commits whenever something changed, until the context ends.
+func (g *groupOffsets) run(ctx context.Context) {
+	for {
+		select {
+		case <-g.signal:
+			g.commit(ctx, g.c.owned())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// commit sends the offsets of some partitions. A failure is no harm: the next commit, or the next owner, does it again.
+func (g *groupOffsets) commit(ctx context.Context, partitions []table.TopicPartition) {
+	offsets := map[string]map[int32]kgo.EpochOffset{}
+	metadata := map[table.TopicPartition]string{}
+	for _, tp := range partitions {
+		at, snapshots, ok := g.c.durable(tp)
+		if !ok || at.Offset <= g.acknowledged(tp) {
+			continue
+		}
+		if offsets[tp.Topic] == nil {
+			offsets[tp.Topic] = map[int32]kgo.EpochOffset{}
+		}
+		offsets[tp.Topic][tp.Partition] = kgo.EpochOffset{Offset: at.Offset, Epoch: at.Epoch}
+		metadata[tp] = commit.FormatOffsetMetadata(snapshots...)
+	}
+	if len(offsets) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
+		for i := range req.Topics {
+			for j := range req.Topics[i].Partitions {
+				p := &req.Topics[i].Partitions[j]
+				text := metadata[table.TopicPartition{Topic: req.Topics[i].Topic, Partition: p.Partition}]
+				p.Metadata = &text
+			}
+		}
+		return nil
+	})
+	var failed error
+	g.c.client.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		failed = g.acknowledge(offsets, resp, err)
+	})
+	if failed != nil {
+		g.c.cfg.Log.Debug().Err(failed).Msg("group offsets not committed; the snapshots have them, and the next checkpoint sends them again")
+	}
+}
+
+// acknowledged returns the offset that the group has for a partition, -1 where this process committed none.
+func (g *groupOffsets) acknowledged(tp table.TopicPartition) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if at, ok := g.committed[tp]; ok {
+		return at
+	}
+	return -1
+}
+
+// acknowledge notes what the brokers took.
+func (g *groupOffsets) acknowledge(sent map[string]map[int32]kgo.EpochOffset, resp *kmsg.OffsetCommitResponse, err error) error {
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if e := kerr.ErrorForCode(p.ErrorCode); e != nil {
+				err = e
+				continue
+			}
+			g.committed[table.TopicPartition{Topic: t.Topic, Partition: p.Partition}] = sent[t.Topic][p.Partition].Offset
+		}
+	}
+	return err
+}
+
+// forget drops what was acknowledged for partitions that others may own now.
+func (g *groupOffsets) forget(partitions []table.TopicPartition) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, tp := range partitions {
+		delete(g.committed, tp)
+	}
+}
+
+// snapshot returns all that this process has committed.
+func (g *groupOffsets) snapshot() map[table.TopicPartition]int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.committed)
+}

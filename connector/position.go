@@ -1,0 +1,215 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"sink/commit"
+	"sink/table"
+)
+
+// assign takes over partitions: their positions come from the table's newest snapshot. It returns where each begins; a
+// table that has stopped wants none. The error is the context's: anything else is tried again or stops the table.
+func (w *worker) assign(ctx context.Context, logs map[table.TopicPartition]partitionLog) (offsets table.Offsets, err error) {
+	ended := w.do(ctx, func(ctx context.Context) {
+		w.settle()
+		if w.problem() != nil {
+			return
+		}
+		if err = w.resume(ctx); err != nil || w.problem() != nil {
+			return
+		}
+		offsets = table.Offsets{}
+		for tp, log := range logs {
+			p, problem := w.position(tp, log)
+			if problem != nil {
+				w.stop(fmt.Errorf("table %s: %w", w.name, problem))
+				offsets = nil
+				return
+			}
+			w.partitions[tp] = p
+			offsets[tp] = p.next
+		}
+		err = w.fixStart(ctx, logs)
+		w.publish(offsets)
+	})
+	return offsets, errors.Join(err, ended)
+}
+
+// resume reads the table's newest snapshot of ours, waiting for a store that does not answer, and raises the sequence
+// numbers above it. A state that needs the user stops the table. The error is the context's.
+func (w *worker) resume(ctx context.Context) error {
+	state, err := retried(ctx, w, "read the newest snapshot", func() (commit.State, error) {
+		if w.committer == nil {
+			committer, err := commit.Open(ctx, w.commitConfig())
+			if errors.Is(err, fs.ErrNotExist) {
+				return commit.State{Fresh: true, MaxSequence: -1}, nil
+			}
+			if err != nil {
+				return commit.State{}, err
+			}
+			w.committer = committer
+		}
+		return w.committer.Resume(ctx)
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil {
+		w.state = state
+		err = w.open()
+	}
+	if err != nil {
+		w.stop(fmt.Errorf("table %s: %w", w.name, err))
+		return nil
+	}
+	w.mu.Lock()
+	w.mark = commit.Mark{Table: w.name, Snapshot: w.state.SnapshotID, UUID: w.state.SnapshotUUID}
+	w.mu.Unlock()
+	return nil
+}
+
+// position decides where a partition begins.
+func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition, error) {
+	p := &partition{log: log}
+	p.mapped, p.isMapped = w.state.Progress.Offsets[tp]
+	switch {
+	case p.isMapped:
+		p.next = p.mapped
+	case w.state.Fresh && w.c.cfg.Start == Latest:
+		p.next = table.Cursor{Offset: log.end, Epoch: -1}
+	default:
+		p.next = table.Cursor{Offset: log.start, Epoch: -1}
+	}
+	if p.next.TopicID != "" && log.topicID != "" && p.next.TopicID != log.topicID {
+		return nil, fmt.Errorf("topic %s was deleted and made anew (topic id %s, the table has read %s): offsets of the old one mean nothing in the new one; "+
+			"compare the table with its source, then `sink offsets rebase` goes on with the new topic", tp.Topic, log.topicID, p.next.TopicID)
+	}
+	p.next.TopicID = log.topicID
+	if log.group.At >= 0 {
+		switch commit.JudgeOffset(w.state, w.name, p.next.Offset, log.group.At, log.group.Metadata) {
+		case commit.OffsetForward:
+			p.next.Offset, p.next.Epoch = log.group.At, log.group.LeaderEpoch
+		case commit.OffsetRollback:
+			return nil, fmt.Errorf("the group %s has offset %d of topic %s partition %d from a snapshot that the table no longer has: it was rolled back, or dropped and made anew; "+
+				"`sink offsets rebase` says where to go on", w.c.cfg.Group, log.group.At, tp.Topic, tp.Partition)
+		case commit.OffsetIgnored:
+			if p.isMapped && log.group.At != p.next.Offset {
+				w.log.Warn().Str("topic", tp.Topic).Int32("partition", tp.Partition).Int64("group_offset", log.group.At).Int64("snapshot_offset", p.next.Offset).
+					Msg("the group's offset is not ours and is ignored; the snapshot's counts")
+			}
+		}
+	}
+	if p.next.Offset < log.start {
+		return nil, fmt.Errorf("topic %s partition %d: offset %d is wanted, but the log begins at %d: %d records are gone (retention, or deleted records); "+
+			"`sink offsets rebase` goes on without them, or drop the table and let Debezium take a new snapshot", tp.Topic, tp.Partition, p.next.Offset, log.start, log.start-p.next.Offset)
+	}
+	p.deleted = deletedKey(w.state.Progress.Learned, tp)
+	return p, nil
+}
+
+// fixStart makes `start: latest` of a new table true in an empty snapshot, so that a crash before the first row does not
+// move it on. A table that does not exist yet has only the group's offset to keep it.
+func (w *worker) fixStart(ctx context.Context, logs map[table.TopicPartition]partitionLog) error {
+	if !w.state.Fresh || w.c.cfg.Start != Latest || w.committer == nil {
+		return nil
+	}
+	delta := table.Delta{From: table.Offsets{}, Progress: table.Progress{Offsets: table.Offsets{}, MaxSequence: -1}}
+	for tp := range logs {
+		delta.Progress.Offsets[tp] = w.partitions[tp].next
+	}
+	result, err := retried(ctx, w, "fix `start: latest`", func() (commit.Result, error) { return w.committer.Commit(ctx, delta) })
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		w.stop(fmt.Errorf("table %s: %w", w.name, err))
+		return nil
+	}
+	for tp, cursor := range delta.Progress.Offsets {
+		w.partitions[tp].mapped, w.partitions[tp].isMapped = cursor, true
+	}
+	w.state.SnapshotID, w.state.SnapshotUUID, w.state.Fresh = result.SnapshotID, result.UUID, false
+	return nil
+}
+
+// revoke covers all that was read in a snapshot, then lets the partitions go. Should the process end first, what is
+// uncommitted goes, and the new owner reads it again.
+func (w *worker) revoke(ctx context.Context, tps []table.TopicPartition) {
+	_ = w.do(ctx, func(context.Context) {
+		for w.applyNext() {
+		}
+		w.settle()
+		if w.records > 0 && w.problem() == nil {
+			w.seal()
+			w.settle()
+		}
+		w.leave(tps)
+	})
+}
+
+// lose drops what is uncommitted: the partitions are somebody else's already.
+func (w *worker) lose(ctx context.Context, tps []table.TopicPartition) {
+	w.refuse(tps)
+	_ = w.do(ctx, func(context.Context) {
+		w.discard()
+		w.leave(tps)
+		w.restart(w.c.life)
+	})
+}
+
+// leave forgets partitions that are checkpointed, or whose uncommitted rows are gone.
+func (w *worker) leave(tps []table.TopicPartition) {
+	w.refuse(tps)
+	for _, tp := range tps {
+		delete(w.partitions, tp)
+	}
+	w.counters.update(func(s *TableStats) {
+		for _, tp := range tps {
+			delete(s.Positions, lagKey(tp))
+		}
+	})
+}
+
+// restart drops everything uncommitted and has all partitions read again from the newest snapshot.
+func (w *worker) restart(ctx context.Context) {
+	w.refuse(slices.Collect(maps.Keys(w.partitions)))
+	w.discard()
+	if w.problem() != nil || len(w.partitions) == 0 {
+		return
+	}
+	if err := w.resume(ctx); err != nil || w.problem() != nil {
+		return
+	}
+	to := table.Offsets{}
+	for tp, old := range w.partitions {
+		log := old.log
+		log.group.At = -1 // older than the snapshot just read
+		p, problem := w.position(tp, log)
+		if problem != nil {
+			w.stop(fmt.Errorf("table %s: %w", w.name, problem))
+			return
+		}
+		w.partitions[tp] = p
+		to[tp] = p.next
+	}
+	w.publish(to)
+	w.c.askRewind(w, to)
+}
+
+// offsetsText is offsets as a log line has them: "orders/0=17 orders/1=4".
+func offsetsText(offsets table.Offsets) string {
+	words := make([]string, 0, len(offsets))
+	for tp, cursor := range offsets {
+		words = append(words, fmt.Sprintf("%s=%d", lagKey(tp), cursor.Offset))
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+func lagKey(tp table.TopicPartition) string { return fmt.Sprintf("%s/%d", tp.Topic, tp.Partition) }

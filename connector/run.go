@@ -1,0 +1,249 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/semaphore"
+
+	"sink/table"
+)
+
+// pollRecords bounds one poll, so that a rebalance never waits long for the records in hand.
+const pollRecords = 4096
+
+// queueBytes bounds the records that wait for their workers; above it the poll loop pauses. A quarter of the budget, but
+// no more than this.
+const queueBytes = 32 << 20
+
+// Connector moves records from Kafka to tables. See the package comment.
+type Connector struct {
+	cfg      Config
+	client   *kgo.Client
+	admin    *kadm.Client
+	memory   *memory
+	queued   *memory // the part of memory that is records
+	encoders *semaphore.Weighted
+	offsets  *groupOffsets
+	goal     *goal // nil unless UntilEnd
+
+	life    context.Context // ends when the process must let go of everything
+	endLife context.CancelCauseFunc
+
+	mu         sync.Mutex
+	workers    map[string]*worker // by table
+	routes     map[string][]*worker
+	cursors    map[table.TopicPartition]map[*worker]int // generation of dispatches, by owned partition
+	generation int
+	rewinds    []rewind
+	wake       context.CancelFunc // ends the poll under way
+	stats      Stats
+	running    sync.WaitGroup
+}
+
+// New checks the configuration against nothing but itself and makes the Kafka client; it reaches no broker.
+func New(cfg Config) (*Connector, error) {
+	c := &Connector{
+		cfg:      cfg,
+		memory:   newMemory(cfg.Memory),
+		queued:   newMemory(min(cfg.Memory/4, queueBytes)),
+		encoders: semaphore.NewWeighted(encoders(cfg.Encoders)),
+		workers:  map[string]*worker{},
+		routes:   map[string][]*worker{},
+		cursors:  map[table.TopicPartition]map[*worker]int{},
+		wake:     func() {},
+	}
+	c.life, c.endLife = context.WithCancelCause(context.Background())
+	client, err := kgo.NewClient(c.clientOptions()...)
+	if err != nil {
+		return nil, fmt.Errorf("kafka client: %w", err)
+	}
+	c.client, c.admin = client, kadm.NewClient(client)
+	c.offsets = newGroupOffsets(c)
+	return c, nil
+}
+
+// Run consumes until the context ends, then checkpoints what it holds, leaves the group and returns nil; a second way out is
+// UntilEnd. It returns an error when every table has stopped, when a table had stopped at the end, or when the brokers
+// cannot be used. It is called once.
+func (c *Connector) Run(ctx context.Context) error {
+	defer c.client.Close()
+	defer c.endLife(nil)
+	if err := c.start(ctx); err != nil {
+		c.endLife(err)
+		c.running.Wait()
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	c.running.Go(func() { c.offsets.run(c.life) })
+	if c.goal != nil {
+		c.running.Go(func() { c.goal.watch(ctx, stop) })
+	}
+	err := c.poll(ctx, stop)
+	c.shutdown()
+	if cause := context.Cause(ctx); errors.Is(cause, errAllStopped) || errors.Is(cause, errReached) {
+		err = nil // told by tables' own problems, or nothing to tell
+	}
+	return errors.Join(err, c.problems())
+}
+
+// poll hands records to workers until the context ends. It is the only goroutine that moves the client's positions.
+func (c *Connector) poll(ctx context.Context, stop context.CancelCauseFunc) error {
+	for ctx.Err() == nil {
+		if err := c.pause(ctx); err != nil {
+			return nil
+		}
+		if c.allStopped() {
+			stop(errAllStopped)
+			return nil
+		}
+		pollCtx, wake := context.WithCancel(ctx)
+		c.setWake(wake)
+		fetches := c.client.PollRecords(pollCtx, pollRecords)
+		wake()
+		if fetches.IsClientClosed() {
+			return errors.New("kafka client: closed while polling")
+		}
+		err := c.dispatch(ctx, fetches)
+		c.rewind()
+		c.client.AllowRebalance()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pause waits while the budget or the queue is full. When nothing but buffers fills the budget, the fullest is spilled.
+func (c *Connector) pause(ctx context.Context) error {
+	for counted := false; ; {
+		full, changed := c.queued.over()
+		if !full {
+			if full, changed = c.memory.over(); full {
+				full = c.relieve()
+			}
+		}
+		if !full {
+			return ctx.Err()
+		}
+		if !counted {
+			c.update(func(s *Stats) { s.Pauses++ })
+			counted = true
+		}
+		if err := wait(ctx, changed); err != nil {
+			return err
+		}
+	}
+}
+
+// relieve asks the worker that buffers most to write early, and reports whether waiting will free anything.
+func (c *Connector) relieve() bool {
+	var fullest *worker
+	queued, _ := c.queued.inUse()
+	freeing := queued > 0
+	for _, w := range c.allWorkers() {
+		freeing = freeing || w.inFlight.Load() > 0
+		if fullest == nil || w.buffered.Load() > fullest.buffered.Load() {
+			fullest = w
+		}
+	}
+	if fullest != nil && fullest.buffered.Load() > 0 {
+		fullest.askSpill()
+		return true
+	}
+	return freeing
+}
+
+// dispatch queues the records of a poll for the workers of their tables. It never waits.
+func (c *Connector) dispatch(ctx context.Context, fetches kgo.Fetches) error {
+	var fatal error
+	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
+		tp := table.TopicPartition{Topic: f.Topic, Partition: f.Partition}
+		if f.Err != nil && ctx.Err() == nil {
+			fatal = errors.Join(fatal, c.fetchFailed(tp, f.Err))
+		}
+		if len(f.Records) == 0 && f.LastStableOffset <= 0 {
+			return
+		}
+		c.mu.Lock()
+		targets := c.cursors[tp]
+		for w, generation := range targets {
+			w.enqueue(run{tp: tp, generation: generation, records: f.Records, stable: f.LastStableOffset})
+		}
+		c.mu.Unlock()
+	})
+	if !fetches.Empty() {
+		c.update(func(s *Stats) { s.LastPoll = time.Now() })
+	}
+	return fatal
+}
+
+// fetchFailed tells a transient error from one that only the user can mend.
+func (c *Connector) fetchFailed(tp table.TopicPartition, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return nil // our own wake-up
+	}
+	if problem := logProblem(tp, err); problem != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for w := range c.cursors[tp] {
+			w.askStop(problem)
+		}
+		return nil
+	}
+	if fatalKafka(err) {
+		return kafkaError(err)
+	}
+	c.cfg.Log.Warn().Err(err).Str("topic", tp.Topic).Int32("partition", tp.Partition).Msg("fetch failed, trying again")
+	return nil
+}
+
+// shutdown leaves the group, which checkpoints in the revoke callback, within StopWithin; then it ends every worker.
+func (c *Connector) shutdown() {
+	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.StopWithin)
+	defer cancel()
+	done := context.AfterFunc(ctx, func() { c.endLife(errors.New("the last checkpoint took longer than shutdown-timeout")) })
+	c.client.AllowRebalance()
+	if err := c.client.LeaveGroupContext(ctx); err != nil {
+		c.cfg.Log.Warn().Err(err).Msg("leave group: the brokers will notice by the session timeout")
+	}
+	done()
+	c.endLife(nil)
+	for _, w := range c.allWorkers() {
+		<-w.ended
+	}
+	c.running.Wait()
+}
+
+// Stats returns the counters of this moment.
+func (c *Connector) Stats() Stats {
+	c.mu.Lock()
+	s := c.stats
+	s.Assigned = len(c.cursors)
+	c.mu.Unlock()
+	s.MemoryLimit = c.memory.limit
+	s.MemoryUsed, s.MemoryPeak = c.memory.inUse()
+	for _, w := range c.allWorkers() {
+		s.Tables = append(s.Tables, w.counters.read())
+	}
+	return s
+}
+
+func (c *Connector) update(f func(*Stats)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.stats)
+}
+
+// wakePoll ends the poll under way.
+func (c *Connector) wakePoll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wake()
+}

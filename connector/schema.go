@@ -1,0 +1,238 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"sink/commit"
+	"sink/debezium"
+	"sink/flush"
+	"sink/table"
+)
+
+// defaultBuckets is the bucket count of a new table whose mapping does not say. Paimon's own default, -1, is dynamic.
+const defaultBuckets = "4"
+
+func (w *worker) commitConfig() commit.Config {
+	return commit.Config{Store: w.c.cfg.Store, Path: w.path, User: w.c.cfg.Group, SingleWriter: w.c.cfg.SingleWriter}
+}
+
+// open readies the worker for the state just resumed: checks that the table is the one that the mapping means, and lifts
+// sequence numbers above all that the table holds.
+func (w *worker) open() error {
+	for name, value := range w.state.Progress.Learned {
+		if strings.HasPrefix(name, "identity/") && w.intake.trust[name] == "" {
+			w.intake.trust[name] = value
+		}
+	}
+	if w.committer == nil {
+		return nil
+	}
+	if err := w.adopt(); err != nil {
+		return err
+	}
+	w.writer.Raise(w.state.MaxSequence)
+	return nil
+}
+
+// adopt makes the newest schema the one that rows are bound to. Rows that are buffered for an older one stay bound to it: the
+// change waits until they are sealed. No checkpoint may be under way.
+func (w *worker) adopt() error {
+	schema := w.committer.Schema()
+	if w.schema != nil && (schema.ID == w.schema.ID || !w.writer.Empty()) {
+		return nil
+	}
+	if err := w.checkSchema(schema); err != nil {
+		return err
+	}
+	writer, err := flush.New(flush.Config{
+		Schema: schema, Store: w.c.cfg.Store, Path: w.path, Encoders: w.c.encoders,
+	})
+	if err != nil {
+		return err
+	}
+	if w.writer != nil {
+		writer.Raise(w.writer.MaxSequence())
+	}
+	w.schema, w.writer = schema, writer
+	w.intake.plans = map[*debezium.Shape]*plan{}
+	return nil
+}
+
+// checkSchema refuses a table that the sink cannot write, or that is another than the mapping says.
+func (w *worker) checkSchema(s *table.Schema) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	differs := func(what string, have, want []string) error {
+		if len(want) == 0 || slices.Equal(have, want) {
+			return nil
+		}
+		return fmt.Errorf("the table has %s [%s], the configuration says [%s]: Paimon cannot change it; drop the table, or correct the configuration",
+			what, strings.Join(have, ", "), strings.Join(want, ", "))
+	}
+	if err := errors.Join(differs("primary key", s.PrimaryKeys, w.cfg.PrimaryKey), differs("partition keys", s.PartitionKeys, w.cfg.PartitionBy)); err != nil {
+		return err
+	}
+	for key, want := range w.cfg.Options {
+		if have := s.Option(key); have != want {
+			w.log.Warn().Str("option", key).Str("table", have).Str("configuration", want).Msg("the table has another value of this option; the table's counts, options are set when a table is made")
+		}
+	}
+	if len(s.PrimaryKeys) == 0 {
+		return errors.New("the table has no primary key; the sink writes primary-key tables")
+	}
+	return nil
+}
+
+// shapeTable makes the table, or evolves it, so that it holds what a record declares.
+func (w *worker) shapeTable(ctx context.Context, shape *debezium.Shape, key []string) error {
+	if w.schema == nil {
+		if err := w.create(ctx, shape, key); err != nil {
+			return err
+		}
+	}
+	if shape == nil || w.cfg.SchemaChange == Ignore {
+		return nil
+	}
+	return w.evolve(ctx, w.fields(shape))
+}
+
+// fields returns the columns that a shape and the configuration ask of the table.
+func (w *worker) fields(shape *debezium.Shape) []table.Field {
+	var fields []table.Field
+	if shape != nil {
+		fields = shape.Fields(w.cfg.Types)
+		for _, f := range shape.KeyFields(w.cfg.Types) {
+			inRow := slices.ContainsFunc(fields, func(g table.Field) bool { return g.Name == f.Name })
+			if !inRow && slices.Contains(w.cfg.PrimaryKey, f.Name) {
+				fields = append(fields, f)
+			}
+		}
+	}
+	for _, declared := range w.cfg.Columns {
+		i := slices.IndexFunc(fields, func(f table.Field) bool { return f.Name == declared.Name })
+		if i >= 0 {
+			fields[i].Type = declared.Type
+		} else {
+			fields = append(fields, declared)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.cfg.Metadata)) {
+		if !slices.ContainsFunc(fields, func(f table.Field) bool { return f.Name == name }) {
+			fields = append(fields, table.Field{Name: name, Type: w.cfg.Metadata[name].Type()})
+		}
+	}
+	return fields
+}
+
+// create makes the table from what the first record declares, or from the configuration. When another instance was
+// first, its table is taken.
+func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string) error {
+	if shape == nil && len(w.cfg.Columns) == 0 {
+		return fmt.Errorf("%s: the events carry no types (schemas.enable=false) and the table does not exist: name its columns under `columns:`, create the table beforehand, or have Debezium send schemas", w.at())
+	}
+	primaryKey := w.cfg.PrimaryKey
+	if len(primaryKey) == 0 {
+		for _, column := range w.cfg.PartitionBy {
+			if !slices.Contains(key, column) {
+				primaryKey = append(primaryKey, column)
+			}
+		}
+		primaryKey = append(primaryKey, key...)
+	}
+	if len(key) == 0 && len(w.cfg.PrimaryKey) == 0 {
+		return fmt.Errorf("%s: the record has no key, so the table would have no primary key: set `primary-key:`, or have Debezium set a key (message.key.columns)", w.at())
+	}
+	options := maps.Clone(w.cfg.Options)
+	if options == nil {
+		options = map[string]string{}
+	}
+	if options["bucket"] == "" {
+		options["bucket"] = defaultBuckets
+		w.log.Info().Str("bucket", defaultBuckets).Msg("new table without options.bucket: it gets a fixed bucket count; set options.bucket to choose")
+	}
+	if options["changelog-producer"] == "" {
+		options["changelog-producer"] = "input"
+	}
+	schema := table.NewSchema(w.fields(shape), primaryKey, w.cfg.PartitionBy, options)
+	if err := w.checkSchema(schema); err != nil {
+		return err
+	}
+	created, err := retried(ctx, w, "create the table", func() (bool, error) {
+		_, created, err := commit.CreateTable(ctx, w.commitConfig(), schema)
+		return created, err
+	})
+	if err != nil {
+		return err
+	}
+	if created {
+		w.log.Info().Strs("primary_key", primaryKey).Int("columns", len(schema.Fields)).Msg("table created")
+	}
+	if err := w.resume(ctx); err != nil {
+		return err
+	}
+	return w.problem()
+}
+
+// evolve changes the table's schema where the wanted columns differ and Paimon allows it. What is buffered is
+// committed under the old schema first, so that schema and rows cannot overtake each other.
+func (w *worker) evolve(ctx context.Context, want []table.Field) error {
+	_, changes, err := table.Evolve(w.schema, want)
+	if err != nil {
+		return &refusal{reason: reasonSchema, err: fmt.Errorf("%s: %w", w.at(), err)}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	texts := make([]string, len(changes))
+	for i, c := range changes {
+		texts[i] = c.String()
+	}
+	if w.cfg.SchemaChange != Evolve {
+		return &refusal{reason: reasonSchema, err: fmt.Errorf("%s: the source's schema has changed (%s): set schema-change to evolve or ignore, or change the table yourself", w.at(), strings.Join(texts, "; "))}
+	}
+	w.settle()
+	if w.records > 0 {
+		w.seal()
+		w.settle()
+	}
+	if err := w.problem(); err != nil {
+		return err
+	}
+	schema, err := retried(ctx, w, "change the schema", func() (*table.Schema, error) {
+		schema, _, err := w.committer.Evolve(ctx, want)
+		return schema, err
+	})
+	if err != nil {
+		return err
+	}
+	w.log.Info().Strs("changes", texts).Int64("schema", schema.ID).Msg("schema changed")
+	return w.adopt()
+}
+
+// retried calls f until it succeeds, the context ends, or the error is one that no waiting mends.
+func retried[T any](ctx context.Context, w *worker, what string, f func() (T, error)) (T, error) {
+	result, err := backoff.Retry(ctx, func() (T, error) {
+		result, err := f()
+		return result, permanentIfFinal(err)
+	}, backoff.WithMaxElapsedTime(0), backoff.WithBackOff(retries()), backoff.WithNotify(w.degraded(what)))
+	if err != nil {
+		return result, fmt.Errorf("%s: %w", what, err)
+	}
+	w.recovered()
+	return result, nil
+}
+
+func permanentIfFinal(err error) error {
+	if err != nil && final(err) {
+		return backoff.Permanent(err)
+	}
+	return err
+}

@@ -1,0 +1,277 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/commit"
+	"sink/flush"
+	"sink/table"
+)
+
+// errEnded is why a worker does nothing more: the process lets go.
+var errEnded = errors.New("the process is stopping")
+
+// run is what one poll brought of one partition.
+type run struct {
+	tp         table.TopicPartition
+	generation int
+	records    []*kgo.Record
+	stable     int64 // last stable offset of the partition
+	sizeBytes  int64
+}
+
+// worker owns one table: its buffers, its positions, its checkpoints. All fields below "owned" belong to the goroutine
+// of run; others reach them with do.
+type worker struct {
+	c        *Connector
+	cfg      *Table
+	name     string // database.table
+	path     table.Path
+	log      zerolog.Logger
+	counters *counters
+	buffered atomic.Int64 // bytes of rows in buffers
+	inFlight atomic.Int64 // bytes of rows on their way to files
+	ended    chan struct{}
+	signal   chan struct{} // something to do
+
+	mu       sync.Mutex
+	queue    []run
+	accepts  map[table.TopicPartition]int // the only generation of dispatches to apply
+	commands []func()
+	stopped  error // why the table has stopped
+	durable  table.Offsets
+	mark     commit.Mark
+	spilling bool
+
+	// owned
+	committer  *commit.Committer // nil until the table exists; a checkpoint under way has it alone
+	state      commit.State
+	partitions map[table.TopicPartition]*partition
+	intake     *intake
+	schema     *table.Schema // that rows are bound to; nil until the table exists
+	writer     *flush.Writer // of schema
+	flight     *flight       // the checkpoint under way
+	records    int64         // applied since the last seal
+	since      time.Time     // when the first of them came
+	timer      *time.Timer
+}
+
+// partition is how far a worker has read one partition.
+type partition struct {
+	log      partitionLog
+	next     table.Cursor // the next record to apply
+	mapped   table.Cursor // what the table's newest map holds
+	isMapped bool         // false where that map lacks the partition
+	deleted  []byte       // key of the delete just read, whose tombstone comes next
+}
+
+func newWorker(c *Connector, cfg *Table, name string, path table.Path) *worker {
+	w := &worker{
+		c: c, cfg: cfg, name: name, path: path, log: c.cfg.Log.With().Str("table", name).Logger(), counters: newCounters(name),
+		ended: make(chan struct{}), signal: make(chan struct{}, 1),
+		accepts: map[table.TopicPartition]int{}, durable: table.Offsets{}, partitions: map[table.TopicPartition]*partition{},
+		intake: newIntake(), timer: time.NewTimer(time.Hour),
+	}
+	w.timer.Stop()
+	return w
+}
+
+// run is the worker's goroutine.
+func (w *worker) run() {
+	defer close(w.ended)
+	for {
+		var landed <-chan struct{}
+		if w.flight != nil {
+			landed = w.flight.done
+		}
+		select {
+		case <-w.signal:
+		case <-landed:
+		case <-w.timer.C:
+		case <-w.c.life.Done():
+			w.release()
+			return
+		}
+		for more := true; more; {
+			w.obey()
+			w.land()
+			more = w.applyNext()
+			w.checkpointIfDue()
+		}
+	}
+}
+
+// enqueue takes records for later; it never waits. The memory they hold counts until they are applied.
+func (w *worker) enqueue(r run) {
+	for _, rec := range r.records {
+		r.sizeBytes += int64(len(rec.Key)+len(rec.Value)) + recordOverhead
+	}
+	w.c.memory.add(r.sizeBytes)
+	w.c.queued.add(r.sizeBytes)
+	w.mu.Lock()
+	w.queue = append(w.queue, r)
+	w.mu.Unlock()
+	w.poke()
+}
+
+// recordOverhead is what a kgo.Record costs beside its key and value, in bytes.
+const recordOverhead = 160
+
+func (w *worker) poke() {
+	select {
+	case w.signal <- struct{}{}:
+	default:
+	}
+}
+
+// applyNext applies the oldest run in the queue and reports whether there was one.
+func (w *worker) applyNext() bool {
+	w.mu.Lock()
+	if len(w.queue) == 0 {
+		w.mu.Unlock()
+		return false
+	}
+	r := w.queue[0]
+	w.queue[0] = run{}
+	if w.queue = w.queue[1:]; len(w.queue) == 0 {
+		w.queue = nil
+	}
+	current := w.accepts[r.tp] == r.generation && w.stopped == nil
+	w.mu.Unlock()
+	if current {
+		w.apply(r)
+	}
+	w.c.queued.add(-r.sizeBytes)
+	w.c.memory.add(-r.sizeBytes)
+	w.account()
+	return true
+}
+
+// account tells the budget what the buffers hold now.
+func (w *worker) account() {
+	var now int64
+	if w.writer != nil {
+		now = w.writer.BufferedBytes()
+	}
+	if before := w.buffered.Swap(now); before != now {
+		w.c.memory.add(now - before)
+		w.counters.update(func(s *TableStats) { s.Buffered = now })
+	}
+}
+
+// do has the worker's goroutine call f, and waits for it.
+func (w *worker) do(ctx context.Context, f func(context.Context)) error {
+	done := make(chan struct{})
+	w.mu.Lock()
+	w.commands = append(w.commands, func() { defer close(done); f(ctx) })
+	w.mu.Unlock()
+	w.poke()
+	select {
+	case <-done:
+		return nil
+	case <-w.ended:
+		return errEnded
+	}
+}
+
+// obey carries out what others asked for.
+func (w *worker) obey() {
+	w.mu.Lock()
+	commands := w.commands
+	w.commands = nil
+	w.mu.Unlock()
+	for _, f := range commands {
+		f()
+	}
+}
+
+// accept names the dispatches of a partition to apply from now on.
+func (w *worker) accept(tp table.TopicPartition, generation int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.accepts[tp] = generation
+}
+
+// refuse voids all dispatches of the partitions until the next accept.
+func (w *worker) refuse(partitions []table.TopicPartition) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, tp := range partitions {
+		delete(w.accepts, tp)
+	}
+}
+
+// askSpill has the worker write its fullest buffers early. Asking again before it is done changes nothing.
+func (w *worker) askSpill() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.spilling {
+		return
+	}
+	w.spilling = true
+	w.commands = append(w.commands, func() {
+		w.spill(w.c.life)
+		w.mu.Lock()
+		w.spilling = false
+		w.mu.Unlock()
+	})
+	w.poke()
+}
+
+// askStop stops the table with a problem found elsewhere.
+func (w *worker) askStop(problem error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.commands = append(w.commands, func() { w.stop(problem) })
+	w.poke()
+}
+
+// stop parks the table: what it holds uncommitted goes, later records are dropped, its committed offsets stay. Only a
+// restart of the process, with the cause removed, goes on.
+func (w *worker) stop(problem error) {
+	if w.problem() != nil {
+		return
+	}
+	w.log.Error().Err(problem).Msg("table stopped; the other tables go on")
+	w.mu.Lock()
+	w.stopped = problem
+	w.mu.Unlock()
+	w.counters.update(func(s *TableStats) { s.State, s.Problem = Stopped, problem.Error() })
+	w.discard()
+	w.c.wakePoll()
+}
+
+// problem returns why the table has stopped, nil while it goes on.
+func (w *worker) problem() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stopped
+}
+
+// durableAt returns how far a partition is committed in the table, and the snapshot that stands for it.
+func (w *worker) durableAt(tp table.TopicPartition) (table.Cursor, commit.Mark, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, ok := w.durable[tp]
+	return at, w.mark, ok
+}
+
+// release ends the worker: nothing uncommitted survives, no goroutine is left.
+func (w *worker) release() {
+	w.discard()
+	w.mu.Lock()
+	queue := w.queue
+	w.queue = nil
+	w.mu.Unlock()
+	for _, r := range queue {
+		w.c.queued.add(-r.sizeBytes)
+		w.c.memory.add(-r.sizeBytes)
+	}
+}
