@@ -1,0 +1,90 @@
+package commit
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sink/table/manifest"
+	"sink/table/object"
+)
+
+func TestLatestIsNeverLowered(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(nil)
+	h := &hook{Store: w.store}
+	a, b := w.open(h), w.open(w.store)
+	w.commit(a, 0, 10)
+
+	// b commits before a looks at LATEST.
+	h.once("get", w.path.Latest(), func() { w.commit(b, 1, 10) })
+	s, err := a.Resume(ctx)
+	require.NoError(t, err)
+	h.once("get", w.path.Latest(), func() { w.commit(b, 1, 10) })
+	r, err := a.Commit(ctx, w.next(s.Progress, 0, 10))
+	require.NoError(t, err)
+	require.NoError(t, r.Hints)
+	require.EqualValues(t, 3, r.SnapshotID)
+	require.Equal(t, "4", w.latestHint())
+
+	// b commits between a's look and its write: a puts it right.
+	h.once("put", w.path.Latest(), func() { w.commit(b, 1, 10) })
+	r, err = a.Commit(ctx, w.next(r.Progress, 0, 10))
+	require.NoError(t, err)
+	require.EqualValues(t, 5, r.SnapshotID)
+	require.Equal(t, "6", w.latestHint())
+
+	// What holds no number is overwritten.
+	require.NoError(t, w.store.Put(ctx, w.path.Latest(), []byte("?")))
+	w.commit(b, 1, 10)
+	require.Equal(t, "7", w.latestHint())
+	w.check()
+}
+
+func TestHintsFail(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(nil)
+	c := w.open(object.NewFault(w.store, object.Rule{Ops: []object.Op{object.OpPut}, Path: "LATEST"},
+		object.Rule{Ops: []object.Op{object.OpPut}, Path: "EARLIEST"}, object.Rule{Ops: []object.Op{object.OpPut}, Path: "consumer-*"}))
+	r, err := c.Commit(ctx, w.delta(0, -1, 10, -1))
+	require.NoError(t, err, "the snapshot stands")
+	require.ErrorContains(t, r.Hints, "LATEST")
+	require.ErrorContains(t, r.Hints, "EARLIEST")
+	require.ErrorContains(t, r.Hints, "consumer")
+	r, err = c.Commit(ctx, w.next(r.Progress, 0, 10))
+	require.NoError(t, err)
+	require.ErrorContains(t, r.Hints, "consumer", "it is tried again")
+}
+
+func TestPin(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(nil)
+	c := w.open(w.store)
+	require.NoError(t, c.Pin(ctx), "there is nothing to pin yet")
+	pinned := func() int64 {
+		consumer, err := manifest.ReadConsumer(ctx, w.store, w.path, ConsumerID(group))
+		require.NoError(t, err)
+		return consumer.NextSnapshot
+	}
+	r, err := c.Commit(ctx, w.delta(0, -1, 10, -1))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, pinned())
+	r, err = c.Commit(ctx, w.next(r.Progress, 0, 10))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, pinned(), "an older one holds the newer ones, too")
+	w.pass(2 * time.Minute)
+	_, err = c.Commit(ctx, w.next(r.Progress, 0, 10))
+	require.NoError(t, err)
+	require.EqualValues(t, 3, pinned())
+
+	// An idle instance renews it, and one that has only resumed.
+	b := w.open(w.store)
+	_, err = b.Resume(ctx)
+	require.NoError(t, err)
+	w.commit(c, 0, 10)
+	require.NoError(t, b.Pin(ctx))
+	require.EqualValues(t, 3, pinned())
+	require.Equal(t, "sink-a_b_c", ConsumerID("a/b\\c"))
+}

@@ -1,0 +1,200 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sink/table"
+	"sink/table/manifest"
+	"sink/table/object"
+)
+
+func testSchema(options map[string]string) *table.Schema {
+	return table.NewSchema(testFields, []string{"id"}, nil, options)
+}
+
+func TestCreateTable(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t)
+	_, err := Open(ctx, w.config(w.store, group))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "db.db/t")
+
+	s, created, err := CreateTable(ctx, w.config(w.store, group), testSchema(map[string]string{"bucket": "2"}))
+	require.NoError(t, err)
+	require.True(t, created)
+	require.Zero(t, s.ID)
+	require.Equal(t, w.clock().UnixMilli(), s.TimeMillis)
+	onDisk, err := manifest.LatestSchema(ctx, w.store, w.path)
+	require.NoError(t, err)
+	require.Equal(t, onDisk, s)
+
+	other, created, err := CreateTable(ctx, w.config(w.store, group), testSchema(map[string]string{"bucket": "8"}))
+	require.NoError(t, err)
+	require.False(t, created)
+	require.Equal(t, "2", other.Option("bucket"), "what is there counts")
+
+	_, _, err = CreateTable(ctx, w.config(object.NewMem(), group), testSchema(map[string]string{"bucket": "-1"}))
+	require.ErrorContains(t, err, "bucket")
+}
+
+// Several instances that meet a new table at once make one.
+func TestCreateTableRace(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t)
+	var group sync.WaitGroup
+	won := make([]bool, 8)
+	errs := make([]error, 8)
+	schemas := make([]*table.Schema, 8)
+	for i := range won {
+		group.Go(func() {
+			cfg := w.config(w.store, "g")
+			schemas[i], won[i], errs[i] = CreateTable(ctx, cfg, testSchema(map[string]string{"bucket": fmt.Sprint(i + 1)}))
+		})
+	}
+	group.Wait()
+	require.NoError(t, errors.Join(errs...))
+	n := 0
+	for i := range won {
+		require.Equal(t, schemas[0], schemas[i])
+		if won[i] {
+			n++
+			require.Equal(t, fmt.Sprint(i+1), schemas[i].Option("bucket"))
+		}
+	}
+	require.Equal(t, 1, n)
+}
+
+// Lost answers, for the table and for a new schema version.
+func TestSchemaUnknownOutcomes(t *testing.T) {
+	ctx := context.Background()
+	for _, effect := range []object.Effect{object.FailBefore, object.FailAfter, object.LieExist} {
+		w := newWorld(t)
+		f := object.NewFault(w.store, object.Rule{Ops: []object.Op{object.OpCreate}, Path: "schema-0", Nth: 1, Effect: effect},
+			object.Rule{Ops: []object.Op{object.OpCreate}, Path: "schema-1", Nth: 1, Effect: effect})
+		_, created, err := CreateTable(ctx, w.config(f, group), testSchema(map[string]string{"bucket": "2"}))
+		require.NoError(t, err)
+		require.True(t, created)
+		c := w.open(f)
+		s, changes, err := c.Evolve(ctx, append(slices.Clone(testFields), table.Field{Name: "w", Type: table.Type{Root: table.Int}}))
+		require.NoError(t, err)
+		require.Len(t, changes, 1)
+		require.EqualValues(t, 1, s.ID)
+		require.Equal(t, 2, f.Fired())
+	}
+}
+
+// U30.5: two instances meet the new schema at once, and make one version of it.
+func TestEvolveRace(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(nil)
+	h := &hook{Store: w.store}
+	a, b := w.open(h), w.open(w.store)
+	wanted := append(slices.Clone(testFields), table.Field{Name: "grade", Type: table.Type{Root: table.Int}})
+	h.once("create", w.path.Schema(1), func() {
+		w.pass(time.Millisecond)
+		s, changes, err := b.Evolve(ctx, wanted)
+		require.NoError(t, err)
+		require.Len(t, changes, 1)
+		require.EqualValues(t, 1, s.ID)
+	})
+	s, changes, err := a.Evolve(ctx, wanted)
+	require.NoError(t, err)
+	require.Empty(t, changes, "the other made it")
+	require.EqualValues(t, 1, s.ID)
+	require.Equal(t, b.Schema(), s)
+
+	// Different changes at once: both are made, one after the other.
+	h.once("create", w.path.Schema(2), func() {
+		_, _, err := b.Evolve(ctx, append(slices.Clone(wanted), table.Field{Name: "x", Type: table.Type{Root: table.Int}}))
+		require.NoError(t, err)
+	})
+	s, changes, err = a.Evolve(ctx, append(slices.Clone(wanted), table.Field{Name: "y", Type: table.Type{Root: table.BigInt}}))
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	require.EqualValues(t, 3, s.ID)
+	require.GreaterOrEqual(t, s.FieldIndex("x"), 0)
+	require.GreaterOrEqual(t, s.FieldIndex("y"), 0)
+
+	// Many at once.
+	var group sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		group.Go(func() {
+			c, err := w.tryOpen(w.store, "g")
+			if err == nil {
+				_, _, err = c.Evolve(ctx, append(slices.Clone(wanted), table.Field{Name: "z", Type: table.Type{Root: table.Double}}))
+			}
+			errs[i] = err
+		})
+	}
+	group.Wait()
+	require.NoError(t, errors.Join(errs...))
+	ids, err := manifest.SchemaIDs(ctx, w.store, w.path)
+	require.NoError(t, err)
+	require.Equal(t, []int64{0, 1, 2, 3, 4}, ids, "one version a change")
+}
+
+func TestEvolveIncompatible(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(nil)
+	c := w.open(w.store)
+	_, _, err := c.Evolve(ctx, []table.Field{testFields[0], {Name: "v", Type: table.Type{Root: table.Int}}})
+	var incompatible *table.IncompatibleError
+	require.ErrorAs(t, err, &incompatible)
+	require.Equal(t, "v", incompatible.Column)
+	require.Zero(t, c.Schema().ID)
+}
+
+// A commit finds a schema that another instance made, and says so by Schema.
+func TestCommitSeesNewSchema(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(nil)
+	a, b := w.open(w.store), w.open(w.store)
+	_, _, err := b.Evolve(ctx, append(slices.Clone(testFields), table.Field{Name: "w", Type: table.Type{Root: table.Int}}))
+	require.NoError(t, err)
+	require.Zero(t, a.Schema().ID)
+	w.commit(a, 0, 10)
+	require.EqualValues(t, 1, a.Schema().ID)
+	require.EqualValues(t, 1, w.mustSnapshot(1).SchemaID)
+	require.Zero(t, w.ofBucket(0)[0].SchemaID, "the files keep the schema that they were written with")
+}
+
+func TestCheckSchema(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(map[string]string{"file.compression": "snappy"})
+	c := w.open(w.store)
+	s, err := c.CheckSchema(ctx, testSchema(map[string]string{"bucket": "2", "changelog-producer": "input"}))
+	require.NoError(t, err)
+	require.Equal(t, c.Schema(), s)
+	_, err = c.CheckSchema(ctx, testSchema(map[string]string{"bucket": "2", "manifest.merge-min-count": "30"}))
+	require.NoError(t, err, "a default that is spelt out is no difference")
+
+	want := table.NewSchema(testFields, []string{"id", "v"}, []string{"v"}, map[string]string{"bucket": "4", "file.compression": "zstd"})
+	_, err = c.CheckSchema(ctx, want)
+	require.ErrorContains(t, err, "table db.db/t is there already")
+	require.ErrorContains(t, err, "its primary key is [id], wanted is [id v]")
+	require.ErrorContains(t, err, "it is partitioned by [], wanted is [v]")
+	require.ErrorContains(t, err, `its option bucket is "2", wanted is "4"`)
+	require.ErrorContains(t, err, `its option file.compression is "snappy", wanted is "zstd"`)
+}
+
+// A newer schema that this program cannot read stops the commit, and names the file.
+func TestSchemaOfTheFuture(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(nil)
+	c := w.open(w.store)
+	require.NoError(t, w.store.Create(ctx, w.path.Schema(1), []byte(`{"version":9,"id":1}`)))
+	_, err := c.Commit(ctx, w.delta(0, -1, 10, -1))
+	var version *table.VersionError
+	require.ErrorAs(t, err, &version)
+	require.ErrorContains(t, err, "schema/schema-1")
+}
