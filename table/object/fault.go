@@ -169,10 +169,7 @@ func (f *Fault) pick(op Op, name string) (verdict, time.Duration, error) {
 	if v.rule == nil {
 		return v, 0, nil
 	}
-	switch v.rule.Effect {
-	case CrashBefore, CrashAfter:
-		f.crashed = true
-	}
+	f.crashed = v.rule.Effect == CrashBefore || v.rule.Effect == CrashAfter
 	if e := v.rule.Effect; e == FailBefore || e == CrashBefore || e == Tear && op != OpWrite && op != OpDelete {
 		return v, v.rule.Delay, v.err
 	}

@@ -52,6 +52,7 @@ func NewLocal(root string) *Local {
 	return &Local{root: filepath.Clean(root), synced: map[string]struct{}{}}
 }
 
+// String returns the URI of the root.
 func (l *Local) String() string { return "file://" + filepath.ToSlash(l.root) }
 
 // Open implements [Store].
@@ -298,7 +299,7 @@ func (l *Local) publish(ctx context.Context, f *os.File, name string, publish fu
 // temp makes a temporary file in the folder of name, and the folder if need be.
 func (l *Local) temp(name string) (*os.File, error) {
 	var random [12]byte
-	rand.Read(random[:])
+	_, _ = rand.Read(random[:]) // it never fails
 	folder := filepath.Dir(l.path(name))
 	file := filepath.Join(folder, tempPrefix+hex.EncodeToString(random[:])+tempSuffix)
 	for range 10 { // others may remove an empty folder between the two calls

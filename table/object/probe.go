@@ -25,7 +25,7 @@ const cleanTimeout = 10 * time.Second
 // says that the store cannot be written, read or cleaned, as those of the single calls do.
 func Probe(ctx context.Context, s Store) error {
 	var random [16]byte
-	rand.Read(random[:])
+	_, _ = rand.Read(random[:]) // it never fails
 	name := probeFolder + hex.EncodeToString(random[:])
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)

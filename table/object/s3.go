@@ -225,8 +225,10 @@ func newTransport(cfg S3Config, secure bool) (*http.Transport, error) {
 	return t, nil
 }
 
+// String returns the URI of the root.
 func (s *S3) String() string { return "s3://" + path.Join(s.cfg.Bucket, s.cfg.Prefix) }
 
+// key is the object's name in the bucket.
 func (s *S3) key(name string) string { return s.root() + name }
 
 // root is what the keys of all objects start with.

@@ -129,6 +129,8 @@ func (r *s3Reader) fetch(p []byte, off int64) (int, error) {
 	return n, r.s.explain("read", r.name, err)
 }
 
+// Size implements [Reader].
 func (r *s3Reader) Size() int64 { return r.size }
 
+// Close implements [Reader].
 func (r *s3Reader) Close() error { return nil }

@@ -1,5 +1,3 @@
-// Package objecttest is the acceptance suite of [object.Store]: what every store promises, as tests that any of them can
-// run.
 package objecttest
 
 import (
