@@ -52,6 +52,9 @@ func (w *Writer) Append(ctx context.Context, rows table.Rows) error {
 			}
 		}
 		n := min(rows.Len()-at, w.slice())
+		if end := at + n; end < rows.Len() && rows.Kind(end-1) == table.UpdateBefore && rows.Kind(end) == table.UpdateAfter {
+			n++ // no new file between a -U and its +U: they belong together (I3)
+		}
 		if err := w.append(rows.Slice(at, at+n)); err != nil {
 			return fmt.Errorf("write %s: %w", w.object, err)
 		}
