@@ -68,7 +68,7 @@ func sameCells(from, to *Type) bool {
 		return !from.Nested() || sameMembers(from, to)
 	}
 	switch {
-	case integerDigits[from.Root] > 0 && integerDigits[to.Root] > 0:
+	case isInteger(from.Root) && isInteger(to.Root):
 		return from.Root <= to.Root
 	case isText(from.Root) && to.Root == VarChar, isBinary(from.Root) && to.Root == VarBinary:
 		return from.Length <= to.Length || to.Length == MaxLength
@@ -124,7 +124,7 @@ func castOf(from, to *Type) (castFunc, error) {
 		cast = func(w int64, b []byte) (int64, []byte, error) { return w, b, nil }
 	case to.Root == Boolean:
 		cast = castToBoolean(from)
-	case integerDigits[to.Root] > 0:
+	case isInteger(to.Root):
 		cast = castToInteger(from, to)
 	case isFloat(to.Root):
 		cast = castToFloat(from, to)

@@ -11,7 +11,7 @@ import (
 
 func badText(b []byte, t string) error { return fmt.Errorf("%q is no %s", b, t) }
 
-func isInteger(r Root) bool { return integerDigits[r] > 0 }
+func isInteger(r Root) bool { return r < Root(len(integerDigits)) && integerDigits[r] > 0 }
 
 func castToBoolean(from *Type) castFunc {
 	switch {

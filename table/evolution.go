@@ -67,8 +67,9 @@ func (e *IncompatibleError) Error() string {
 // Evolve returns the schema that holds all that s holds and also rows of the wanted columns, matched by name:
 //
 //   - a column that s lacks is added at the end, nullable, with a new id; ids are never used again
-//   - a type that is too narrow is widened: integers, the length of strings and binaries, the digits of decimals on either
-//     side of the point, FLOAT to DOUBLE, the precision of times and timestamps
+//   - a type that is too narrow is widened: integers, also to DECIMAL, the length of strings and binaries (CHAR to VARCHAR,
+//     for Paimon pads the old values of a longer CHAR), the digits of decimals on either side of the point, FLOAT to
+//     DOUBLE, the precision of timestamps; so are elements, map values and ROW members, and a ROW gets new members
 //   - a column that the source may leave out or send as null, and is no key, is relaxed to nullable; so is one that want
 //     does not have, which otherwise stays as it is
 //   - a comment is filled in where there is none
@@ -114,17 +115,23 @@ func Evolve(s *Schema, want []Field) (*Schema, []Change, error) {
 
 // fit changes a column so that it takes in the wanted one.
 func (s *Schema) fit(f *Field, w Field) (changes []Change, err error) {
-	wide, ok := widen(f.Type, w.Type)
-	if !ok {
+	s.HighestFieldID = max(s.HighestFieldID, highestID(s.Fields))
+	highest := s.HighestFieldID
+	wide, ok := widen(f.Type, w.Type, &highest)
+	switch {
+	case !ok && f.Type.Root == Time && w.Type.Root == Time:
+		return nil, &IncompatibleError{Column: f.Name, Have: f.Type, Want: w.Type, Reason: "Paimon cannot change the precision of a TIME"}
+	case !ok:
 		return nil, &IncompatibleError{Column: f.Name, Have: f.Type, Want: w.Type}
-	}
-	if !wide.sameIgnoringNull(f.Type) {
-		if s.isKey(f.Name) {
-			return nil, &IncompatibleError{Column: f.Name, Have: f.Type, Want: w.Type,
-				Reason: "the type of a primary key or partition column cannot change; write to a new table"}
-		}
-		changes = append(changes, Change{Kind: WidenColumn, Column: f.Name, From: f.Type, To: wide.WithNotNull(f.Type.NotNull)})
-		f.Type = wide.WithNotNull(f.Type.NotNull)
+	case wide.sameIgnoringNull(f.Type):
+	case s.isKey(f.Name):
+		return nil, &IncompatibleError{Column: f.Name, Have: f.Type, Want: w.Type,
+			Reason: "the type of a primary key or partition column cannot change; write to a new table"}
+	default:
+		s.HighestFieldID = highest
+		wide.NotNull = f.Type.NotNull
+		changes = append(changes, Change{Kind: WidenColumn, Column: f.Name, From: f.Type, To: wide})
+		f.Type = wide
 	}
 	if !w.Type.NotNull {
 		changes = append(changes, s.relax(f)...)
@@ -150,50 +157,94 @@ func (s *Schema) isKey(name string) bool {
 	return slices.Contains(s.PrimaryKeys, name) || slices.Contains(s.PartitionKeys, name)
 }
 
-// widen returns the narrowest type, in the family of have, that holds every value of both; NOT NULL is left out of it.
-func widen(have, want Type) (Type, bool) {
+// widen returns a narrow type that holds every value of both, one to which Paimon casts the values of have exactly. It is
+// NOT NULL only if both are. New ROW members get ids above *highest.
+func widen(have, want Type, highest *int) (Type, bool) {
 	out := have
+	out.NotNull = have.NotNull && want.NotNull
 	switch {
+	case have.Nested() && have.Root == want.Root:
+		return widenNested(out, want, highest)
 	case have.sameIgnoringNull(want):
-		return out, true
-	case integerDigits[have.Root] > 0 && integerDigits[want.Root] > 0:
-		if want.Root > have.Root {
-			out.Root = want.Root
-		}
-		return out, true
+	case isInteger(have.Root) && isInteger(want.Root):
+		out.Root = max(have.Root, want.Root)
 	case isFloat(have.Root) && isFloat(want.Root):
 		out.Root = Double
-		return out, true
 	case have.Root == Decimal && want.Root == Decimal:
-		return widenDecimal(have, want)
-	case have.Root == Decimal && integerDigits[want.Root] > 0:
-		return widenDecimal(have, Type{Root: Decimal, Precision: integerDigits[want.Root]})
-	case sameFamily(have.Root, want.Root, Char, VarChar), sameFamily(have.Root, want.Root, Binary, VarBinary):
-		if have.Root != want.Root {
-			out.Root = max(have.Root, want.Root) // VarChar, VarBinary
+		return widenDecimal(out, have, want)
+	case have.Root == Decimal && isInteger(want.Root):
+		return widenDecimal(out, have, Type{Precision: integerDigits[want.Root]})
+	case isInteger(have.Root) && want.Root == Decimal:
+		return widenDecimal(out, Type{Precision: integerDigits[have.Root]}, want)
+	case isText(have.Root) && isText(want.Root), isBinary(have.Root) && isBinary(want.Root):
+		if want.Length > have.Length || want.Root > have.Root {
+			out.Root = max(have.Root, want.Root)
+			if out.Root == Char || out.Root == Binary {
+				out.Root++ // VarChar, VarBinary
+			}
+			out.Length = max(have.Length, want.Length)
 		}
-		out.Length = max(have.Length, want.Length)
-		return out, true
-	case have.Root == want.Root && (have.Root == Time || have.Root == Timestamp || have.Root == LocalTimestamp):
+	case have.Root == want.Root && isTimestamp(have.Root):
 		out.Precision = max(have.Precision, want.Precision)
-		return out, true
+	case have.Root == Time && want.Root == Time:
+		return out, have.Precision >= want.Precision
+	default:
+		return Type{}, false
 	}
-	return Type{}, false
+	return out, true
 }
 
 // integerDigits are the decimal digits that the integer families need.
-var integerDigits = [...]int{TinyInt: 3, SmallInt: 5, Int: 10, BigInt: 19, RowType: 0}
+var integerDigits = [RowType + 1]int{TinyInt: 3, SmallInt: 5, Int: 10, BigInt: 19}
 
 func isFloat(r Root) bool { return r == Float || r == Double }
 
-func sameFamily(a, b, fixed, varying Root) bool {
-	return (a == fixed || a == varying) && (b == fixed || b == varying)
+// widenDecimal makes out a DECIMAL with the digits before the point and those after it of both.
+func widenDecimal(out, a, b Type) (Type, bool) {
+	out.Root = Decimal
+	out.Scale = max(a.Scale, b.Scale)
+	out.Precision = max(a.Precision-a.Scale, b.Precision-b.Scale) + out.Scale
+	return out, out.Precision <= MaxDecimalPrecision
 }
 
-// widenDecimal keeps the digits before the point and those after it of both.
-func widenDecimal(have, want Type) (Type, bool) {
-	scale := max(have.Scale, want.Scale)
-	before := max(have.Precision-have.Scale, want.Precision-want.Scale)
-	have.Scale, have.Precision = scale, before+scale
-	return have, have.Precision <= MaxDecimalPrecision
+// widenNested widens the parts of out, which is of want's family. Keys of a MAP and elements of a MULTISET stay as they are.
+func widenNested(out, want Type, highest *int) (Type, bool) {
+	switch out.Root {
+	case RowType:
+		return widenRow(out, want, highest)
+	case Multiset:
+		return out, out.element().sameIgnoringNull(want.element())
+	case Map:
+		if !out.key().sameIgnoringNull(want.key()) {
+			return Type{}, false
+		}
+	}
+	element, ok := widen(out.element(), want.element(), highest)
+	out.Element = &element
+	return out, ok
+}
+
+func widenRow(out, want Type, highest *int) (Type, bool) {
+	out.Fields = slices.Clone(out.Fields)
+	for _, w := range want.Fields {
+		i := slices.IndexFunc(out.Fields, func(f Field) bool { return f.Name == w.Name })
+		if i < 0 {
+			w.Type = w.Type.Nullable().renumber(highest)
+			*highest++
+			w.ID = *highest
+			out.Fields = append(out.Fields, w)
+			continue
+		}
+		var ok bool
+		if out.Fields[i].Type, ok = widen(out.Fields[i].Type, w.Type, highest); !ok {
+			return Type{}, false
+		}
+	}
+	for i := range out.Fields {
+		f := &out.Fields[i]
+		if !slices.ContainsFunc(want.Fields, func(w Field) bool { return w.Name == f.Name }) {
+			f.Type.NotNull = false
+		}
+	}
+	return out, true
 }

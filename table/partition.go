@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // PartitionPath returns the folder of a partition under the table's root, such as "dt=2024-01-01/hour=7/", and "" for a
@@ -88,9 +89,12 @@ func partitionText(t Type, v *Vector, legacy bool) (string, error) {
 		return string(bytes), nil
 	case Binary, VarBinary:
 		if legacy {
-			return "", fmt.Errorf("%s has no partition path unless option partition.legacy-name is false", t)
+			return "", fmt.Errorf("%s has no partition path: set partition.legacy-name to false", t)
 		}
-		return strings.ToValidUTF8(string(bytes), "\ufffd"), nil
+		if !utf8.Valid(bytes) {
+			return "", fmt.Errorf("%x is no UTF-8 text and so has no partition path", bytes)
+		}
+		return string(bytes), nil
 	case Date:
 		if legacy {
 			return strconv.FormatInt(word, 10), nil

@@ -1,0 +1,77 @@
+package table
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseMemorySize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"128 mb": 128 << 20, "8kb": 8 << 10, "64": 64, " 5 Bytes ": 5, "1g": 1 << 30, "2 tebibytes": 2 << 40,
+		"9223372036854775807 bytes": 1<<63 - 1,
+	} {
+		got, err := ParseMemorySize(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "mb", "-1 mb", "1.5 mb", "1 mbit", "9223372036854775808", "9007199254740992 kb"} {
+		_, err := ParseMemorySize(text)
+		require.ErrorContains(t, err, "size", text)
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"1 h": time.Hour, "10min": 10 * time.Minute, "500": 500 * time.Millisecond, "2 DAYS": 48 * time.Hour,
+		"3 µs": 3 * time.Microsecond, "7ns": 7, "1m": time.Minute,
+	} {
+		got, err := ParseDuration(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "h", "1 year", "-1 s", "300000 d"} {
+		_, err := ParseDuration(text)
+		require.ErrorContains(t, err, "duration", text)
+	}
+}
+
+func TestOption(t *testing.T) {
+	s := &Schema{Options: map[string]string{
+		"deduplicate.ignore-delete": "true", "file.compression": "lz4", "snapshot.num-retained.min": "3", "changelog.num-retained.max": "7",
+	}}
+	require.Equal(t, "true", s.Option("ignore-delete"), "a former name")
+	require.Equal(t, "lz4", s.Option("changelog-file.compression"), "the default is another option")
+	require.Equal(t, "parquet", s.Option("changelog-file.format"))
+	require.Equal(t, "3", s.Option("changelog.num-retained.min"))
+	require.Equal(t, "", s.Option("no.such.option"))
+	n, err := s.OptionInt("changelog.num-retained.max")
+	require.NoError(t, err)
+	require.EqualValues(t, 7, n)
+	size, err := s.OptionSize("target-file-size")
+	require.NoError(t, err)
+	require.EqualValues(t, 128<<20, size)
+	d, err := s.OptionDuration("snapshot.time-retained")
+	require.NoError(t, err)
+	require.Equal(t, time.Hour, d)
+	dense, err := s.OptionBool("metadata.stats-dense-store")
+	require.NoError(t, err)
+	require.True(t, dense)
+
+	// Every default reads as what it is.
+	for key, o := range options {
+		if o.value != "" || o.inherit != "" {
+			require.NoError(t, (&Schema{}).checkOption(key, (&Schema{}).Option(key)), key)
+		}
+	}
+}
+
+func TestUnknownOptions(t *testing.T) {
+	s := &Schema{Options: map[string]string{
+		"bucket": "1", "write.compaction-skip": "true", "scan.mode": "latest", "fields.a.aggregate-function": "sum",
+		"parquet.block.size": "1", "record-level.expire-time": "1 d", "bukcet": "4", "a.future.option": "x",
+	}}
+	require.Equal(t, []string{"a.future.option", "bukcet"}, s.UnknownOptions())
+	require.Nil(t, (&Schema{}).UnknownOptions())
+}

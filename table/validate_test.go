@@ -1,0 +1,94 @@
+package table
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestValidate(t *testing.T) {
+	good := func() *Schema {
+		return NewSchema(fieldsOf(t, "dt", "DATE", "id", "BIGINT", "seq", "INT", "tags", "ARRAY<INT>", "bin", "BYTES"),
+			[]string{"dt", "id"}, []string{"dt"}, map[string]string{"bucket": "2", "changelog-producer": "input"})
+	}
+	require.NoError(t, good().Validate())
+	set := func(kv ...string) func(*Schema) {
+		return func(s *Schema) {
+			for i := 0; i < len(kv); i += 2 {
+				s.Options[kv[i]] = kv[i+1]
+			}
+		}
+	}
+	for _, c := range []struct {
+		change func(*Schema)
+		text   string
+	}{
+		{set("bucket", "-1"), "dynamic buckets, Paimon's default"},
+		{func(s *Schema) { delete(s.Options, "bucket") }, "make the table with a fixed number, such as bucket=4"},
+		{set("bucket", "-2"), "postponed buckets"},
+		{set("bucket", "0"), "option bucket is 0"},
+		{set("bucket-key", "id, seq"), `column " seq" that is not there: write the columns with commas and without spaces`},
+		{set("bucket-key", "dt"), "bucket-key names the partition column dt"},
+		{set("bucket-key", "seq"), "seq, which is not in the primary key"},
+		{set("bucket-key", "id,id"), "names id twice"},
+		{set("bucket-function.type", "crc"), `bucket-function.type is "crc"`},
+		{set("merge-engine", "aggregation"), `option merge-engine is "aggregation", but the sink merges rows only by keeping the newest of a key: set it to deduplicate`},
+		{set("changelog-producer", "lookup"), "set it to none or input"},
+		{set("deletion-vectors.enabled", "true"), "deletion-vectors.enabled"},
+		{set("row-tracking.enabled", "TRUE"), "row-tracking.enabled"},
+		{set("data-file.external-paths", "s3://x"), "option data-file.external-paths is set, but the sink keeps data files in the table's folder: remove it"},
+		{set("data-file.path-directory", "d"), "data-file.path-directory"},
+		{set("sequence.snapshot-ordering", "true"), "sequence.snapshot-ordering"},
+		{set("write.sequence-number-init-mode", "snapshot"), "write.sequence-number-init-mode"},
+		{set("rowkind.field", "seq"), "rowkind.field"},
+		{set("file.format", "orc"), "the sink writes Parquet"},
+		{set("changelog-file.format", "avro"), "changelog-file.format"},
+		{set("file.compression", "brotli"), "set it to zstd or"},
+		{set("metadata.iceberg.storage", "table-location"), "Iceberg"},
+		{set("commit.callbacks", "x.Y"), "commit.callbacks"},
+		{set("branch", "b"), "main branch"},
+		{set("sequence.field", "seq,nope"), `sequence.field names a column "nope"`},
+		{set("sequence.field", "seq,seq"), "sequence.field names seq twice"},
+		{set("sequence.field", "tags"), "tags of type ARRAY, which has no order"},
+		{set("sequence.field", "seq", "fields.seq.aggregate-function", "sum"), "aggregate function sum"},
+		{set("sequence.field.sort-order", "up"), "sequence.field.sort-order"},
+		{set("metadata.stats-mode", "some"), `stats mode "some"`},
+		{set("fields.seq.stats-mode", "truncate(0)"), "option fields.seq.stats-mode"},
+		{set("snapshot.num-retained.min", "9", "snapshot.num-retained.max", "8"), "snapshot.num-retained.min is 9, but snapshot.num-retained.max only 8"},
+		{set("snapshot.num-retained.min", "0"), "at least 1"},
+		{set("target-file-size", "big"), `option target-file-size: size "big"`},
+		{set("snapshot.time-retained", "1 fortnight"), "option snapshot.time-retained"},
+		{set("write-only", "yes"), "true or false"},
+		{func(s *Schema) { s.PrimaryKeys = nil }, "no primary key"},
+		{func(s *Schema) { s.PrimaryKeys = []string{"dt"} }, "only partition columns"},
+		{func(s *Schema) { s.PrimaryKeys = []string{"id"} }, "partition column dt is not in the primary key, so a key could be in two partitions: add it"},
+		{func(s *Schema) { s.PrimaryKeys = append(s.PrimaryKeys, "tags") }, "primary key column tags is of type ARRAY"},
+		{func(s *Schema) { s.PartitionKeys = []string{"tags"} }, "partition column tags is of type ARRAY"},
+		{func(s *Schema) { s.PartitionKeys = []string{"bin"} }, "set partition.legacy-name to false"},
+		{func(s *Schema) { s.Fields[1].Type.NotNull = false }, "primary key column id may be null: declare it NOT NULL"},
+		{func(s *Schema) { s.PrimaryKeys = []string{"x"} }, "names a column x"},
+		{func(s *Schema) { s.Fields[2].Name = "_VALUE_KIND" }, "keeps for itself: rename it"},
+		{func(s *Schema) { s.Fields[2].Name = "_KEY_a" }, "begins with _KEY_"},
+		{func(s *Schema) { s.Fields[2].Name = "" }, "has no name"},
+		{func(s *Schema) { s.Fields[2].Type = Type{Root: Decimal, Precision: 39} }, "column seq: DECIMAL: the precision is 39"},
+		{func(s *Schema) { s.Fields[2].Type = Type{} }, "column seq: Root(0) is no type"},
+	} {
+		s := good()
+		c.change(s)
+		require.ErrorContains(t, s.Validate(), c.text)
+	}
+
+	all := good()
+	set("bucket", "-1", "merge-engine", "first-row", "file.format", "avro", "write-only", "perhaps")(all)
+	require.Len(t, strings.Split(all.Validate().Error(), "\n"), 4, "all problems at once: %v", all.Validate())
+	require.ErrorContains(t, (&Schema{}).Validate(), "no columns")
+}
+
+func TestSequenceFields(t *testing.T) {
+	s := NewSchema(fieldsOf(t, "id", "INT", "a", "INT", "b", "INT"), []string{"id"}, nil, map[string]string{"bucket": "1"})
+	require.Nil(t, s.SequenceFields())
+	s.Options["sequence.field"] = "a, b"
+	require.Equal(t, []string{"a", "b"}, s.SequenceFields())
+	require.NoError(t, s.Validate())
+}
