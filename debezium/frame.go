@@ -1,6 +1,11 @@
 package debezium
 
-import "context"
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+)
 
 // Kind is what a record is.
 type Kind uint8
@@ -19,13 +24,17 @@ const (
 	KindNotification                 // from the connector's notification topic
 )
 
+var kindNames = [...]string{
+	"unknown", "change", "flat", "tombstone", "empty", "truncate", "message", "heartbeat", "transaction",
+	"schema-change", "notification",
+}
+
 // String returns a name that can label a metric.
 func (k Kind) String() string {
-	names := [...]string{"unknown", "change", "flat", "tombstone", "empty", "truncate", "message", "heartbeat", "transaction", "schema-change", "notification"}
-	if int(k) < len(names) {
-		return names[k]
+	if int(k) < len(kindNames) {
+		return kindNames[k]
 	}
-	return names[0]
+	return kindNames[0]
 }
 
 // Op is the operation of a row event: Debezium's letter.
@@ -64,26 +73,338 @@ type Frame struct {
 	Kind   Kind
 	Op     Op     // of KindChange, KindTruncate and KindMessage; of KindFlat only after Append
 	Shape  *Shape // what the record declares; the same pointer as long as the declarations stay byte-equal. nil: JSON without schema
+
+	value payload
+	key   payload
+	keys  *keySchema // nil: the key does not declare its columns
+	// where these parts begin in value.b, once a pass over the value has found them; 0: not known
+	sourceAt, transactionAt int
+	decoder                 *Decoder
+}
+
+// payload is a key or a value without what is around it.
+type payload struct {
+	b       []byte
+	wrapped bool // JSON: b ends with the closing brace of {"schema":..,"payload":..}
+	avro    *avroSchema
+	null    bool // no bytes, or a null
 }
 
 // Decoder takes records apart. It remembers schemas, and belongs to one goroutine at a time.
 type Decoder struct {
-	cfg Config
+	cfg    Config
+	values wrappers[*valueSchema]
+	keys   wrappers[*keySchema]
+	avro   avroCache
+	source sourceNames
 }
 
 // NewDecoder returns a decoder.
-func NewDecoder(cfg Config) *Decoder { return &Decoder{cfg: cfg} }
+func NewDecoder(cfg Config) *Decoder {
+	d := &Decoder{cfg: cfg}
+	d.values.parse = func(b []byte) (*valueSchema, error) {
+		s, err := parseConnectSchema(b)
+		if err != nil {
+			return nil, err
+		}
+		return newValueSchema(s)
+	}
+	d.keys.parse = func(b []byte) (*keySchema, error) {
+		s, err := parseConnectSchema(b)
+		return &keySchema{row: s}, err
+	}
+	return d
+}
 
-// Frame tells what a record is and what it declares, without reading its values. f keeps pointing into rec, and may be
-// used again for the next record. It returns a *RecordError for a bad record; any other error means that the registry
-// could not be asked, or that ctx ended: the same record has to be framed again.
-func (d *Decoder) Frame(ctx context.Context, rec *Record, f *Frame) error { return nil }
+// Frame tells what a record is and what it declares, without reading its values: a record may turn out to be bad when
+// [Plan.Append] reads them. f keeps pointing into rec, and may be used again for the next record. It returns a
+// *RecordError for a bad record; any other error means that the registry could not be asked, or that ctx ended: the same
+// record has to be framed again.
+func (d *Decoder) Frame(ctx context.Context, rec *Record, f *Frame) error {
+	*f = Frame{Record: rec, decoder: d}
+	if err := d.frame(ctx, f); err != nil {
+		return f.blame(err)
+	}
+	return nil
+}
+
+func (d *Decoder) frame(ctx context.Context, f *Frame) error {
+	schema, err := d.frameValue(ctx, f)
+	if err != nil {
+		return err
+	}
+	if err := d.frameKey(ctx, f); err != nil {
+		return err
+	}
+	if f.value.null {
+		f.Kind = KindTombstone
+		if f.key.null {
+			f.Kind = KindEmpty
+		}
+		return nil
+	}
+	if schema != nil {
+		f.Kind, f.Shape = schema.kind, schema.shape(f.keys)
+	}
+	if f.value.avro != nil {
+		return d.classifyAvro(f)
+	}
+	return classifyJSON(f)
+}
+
+// blame turns an error of one value or of the text into one of the record. Others pass.
+func (f *Frame) blame(err error) error { return f.blameColumn(err, "") }
+
+func (f *Frame) blameColumn(err error, column string) error {
+	e := &RecordError{Topic: f.Record.Topic, Partition: f.Record.Partition, Offset: f.Record.Offset, Column: column, Err: err}
+	var syntax *syntaxError
+	var value *valueError
+	var done *RecordError
+	switch {
+	case errors.As(err, &done):
+		return err
+	case errors.As(err, &syntax):
+		e.Reason = ReasonMalformed
+	case errors.As(err, &value):
+		e.Reason, e.Err = value.reason, value.err
+	default:
+		return err
+	}
+	return e
+}
+
+// isAvro tells whether bytes are to be read as Avro.
+func (d *Decoder) isAvro(f *Frame, b []byte, what string) (bool, error) {
+	zero := b[0] == 0
+	switch {
+	case d.cfg.Format == FormatJSON && zero:
+		return false, bad(ReasonEncoding, "%s begins with byte 0, as Avro with a schema registry does; say format: debezium-avro or auto", what)
+	case d.cfg.Format == FormatJSON:
+		return false, nil
+	case zero || d.avroHeader(f, what):
+		if d.cfg.Registry == nil {
+			return false, bad(ReasonEncoding, "%s is Avro, and no schema registry is configured; say registry: {url: ...}", what)
+		}
+		return true, nil
+	case d.cfg.Format == FormatAvro:
+		if c := b[0]; what == "key" && (c == '{' || c == '"') {
+			return false, nil // a plain JSON key beside an Avro value
+		}
+		return false, bad(ReasonEncoding, "%s does not begin with byte 0, as Avro with a schema registry does", what)
+	}
+	return false, nil
+}
+
+func (d *Decoder) frameValue(ctx context.Context, f *Frame) (*valueSchema, error) {
+	b := f.Record.Value
+	if len(b) == 0 {
+		f.value.null = true
+		return nil, nil
+	}
+	avro, err := d.isAvro(f, b, "value")
+	if err != nil {
+		return nil, err
+	}
+	if avro {
+		return d.avroValue(ctx, f, b)
+	}
+	var schema *valueSchema
+	f.value, schema, err = d.values.unwrap(b)
+	return schema, err
+}
+
+func (d *Decoder) frameKey(ctx context.Context, f *Frame) error {
+	b := f.Record.Key
+	if len(b) == 0 {
+		f.key.null = true
+		return nil
+	}
+	avro, err := d.isAvro(f, b, "key")
+	if err != nil {
+		return err
+	}
+	if avro {
+		return d.avroKey(ctx, f, b)
+	}
+	f.key, f.keys, err = d.keys.unwrap(b)
+	return err
+}
 
 // KeyNames returns the columns of the record key in the order of the key, as declared or as the plain JSON object
 // has them; nil when the record has no key. For the set-up of a table, not for each record: it allocates.
-func (f *Frame) KeyNames() ([]string, error) { return nil, nil }
+func (f *Frame) KeyNames() ([]string, error) {
+	var names []string
+	switch {
+	case f.key.null:
+		return nil, nil
+	case f.keys != nil && f.keys.row.sort == sortStruct:
+		for i := range f.keys.row.members {
+			names = append(names, f.keys.row.members[i].name)
+		}
+		return names, nil
+	}
+	s := scanner{b: f.key.b}
+	if f.keys != nil || s.peek() != '{' {
+		return nil, f.blame(bad(ReasonKey, "record key is no object, so its columns have no names; use no transform that extracts a field of the key"))
+	}
+	more, err := s.open('{')
+	for more && err == nil {
+		var name []byte
+		if name, err = s.name(); err != nil {
+			break
+		}
+		names = append(names, string(name))
+		if err = s.skip(); err == nil {
+			more, err = s.next('}')
+		}
+	}
+	if err != nil {
+		return nil, f.blame(fmt.Errorf("record key: %w", err))
+	}
+	return names, nil
+}
 
-// Source reads the source block of the record (of KindChange, KindTruncate, KindMessage and KindSchemaChange), and
-// what a flattened record has of it (__db, __table, __source_ts_ms and so on). It costs a pass over the record when
-// called before Append, and little afterwards.
-func (f *Frame) Source() (Source, error) { return Source{}, nil }
+// wrappers takes {"schema":..,"payload":..} apart, and remembers what schemas mean.
+type wrappers[S any] struct {
+	parse  func(schema []byte) (S, error)
+	prefix []byte // all that came before the last payload, schema included
+	last   S
+	known  map[string]S // by the schema's bytes
+}
+
+// maxSchemas bounds how many schemas a decoder remembers.
+const maxSchemas = 4096
+
+// unwrap returns the payload and the schema, which is nil where there is none.
+func (w *wrappers[S]) unwrap(b []byte) (p payload, schema S, err error) {
+	if len(w.prefix) > 0 && len(b) > len(w.prefix) && bytes.Equal(b[:len(w.prefix)], w.prefix) {
+		p = payload{b: b[len(w.prefix):], wrapped: true}
+		return p, w.last, p.settle()
+	}
+	parts, ok, err := splitWrapper(b)
+	if err != nil {
+		return p, schema, err
+	}
+	if !ok {
+		p.b = b
+		return p, schema, p.settle()
+	}
+	if p = parts.payload; parts.schema == nil {
+		return p, schema, p.settle()
+	}
+	if schema, ok = w.known[string(parts.schema)]; !ok {
+		if schema, err = w.parse(parts.schema); err != nil {
+			return p, schema, &valueError{reason: ReasonSchema, err: err}
+		}
+		if w.known == nil || len(w.known) >= maxSchemas {
+			w.known = map[string]S{}
+		}
+		w.known[string(parts.schema)] = schema
+	}
+	if p.wrapped {
+		w.prefix, w.last = append(w.prefix[:0], b[:len(b)-len(p.b)]...), schema
+	}
+	return p, schema, p.settle()
+}
+
+// settle finds out whether the payload is null.
+func (p *payload) settle() error {
+	s := scanner{b: p.b}
+	if s.peek() != 'n' {
+		return nil
+	}
+	p.null = true
+	return p.finish(&s, s.literal("null"))
+}
+
+// finish checks what follows a payload that was read.
+func (p *payload) finish(s *scanner, err error) error {
+	if err == nil && p.wrapped {
+		err = s.expect('}')
+	}
+	if err == nil {
+		err = s.end()
+	}
+	return err
+}
+
+// wrapper is {"schema":..,"payload":..} taken apart; schema is nil when it is null.
+type wrapper struct {
+	schema []byte
+	payload
+}
+
+// splitWrapper finds the parts of a wrapper. It is not ok when b is no object of these two members.
+func splitWrapper(b []byte) (w wrapper, ok bool, err error) {
+	s := scanner{b: b}
+	if s.peek() != '{' {
+		return w, false, nil
+	}
+	s.i++
+	if s.peek() != '"' {
+		return w, false, nil
+	}
+	name, err := s.name()
+	if err != nil {
+		return w, false, err
+	}
+	switch string(name) {
+	case "schema":
+		if c := s.peek(); c != '{' && c != 'n' {
+			return w, false, nil
+		}
+		start := s.i
+		if err := s.skip(); err != nil {
+			return w, false, err
+		}
+		w.schema = schemaPart(b[start:s.i])
+		if s.peek() != ',' {
+			return w, false, nil
+		}
+		s.i++
+		if name, err = s.name(); err != nil || string(name) != "payload" {
+			return w, false, err
+		}
+		w.payload = payload{b: b[s.i:], wrapped: true}
+		return w, true, nil
+	case "payload":
+		return splitReversed(&s)
+	}
+	return w, false, nil
+}
+
+// splitReversed is for a wrapper whose payload comes first.
+func splitReversed(s *scanner) (w wrapper, ok bool, err error) {
+	s.peek()
+	start := s.i
+	if err := s.skip(); err != nil {
+		return w, false, err
+	}
+	w.payload.b = s.b[start:s.i]
+	if s.peek() != ',' {
+		return w, false, nil
+	}
+	s.i++
+	name, err := s.name()
+	if err != nil || string(name) != "schema" {
+		return w, false, err
+	}
+	c := s.peek()
+	start = s.i
+	if err := s.skip(); err != nil {
+		return w, false, err
+	}
+	w.schema = schemaPart(s.b[start:s.i])
+	if c != '{' && c != 'n' || s.peek() != '}' {
+		return w, false, nil
+	}
+	s.i++
+	return w, true, s.end()
+}
+
+func schemaPart(b []byte) []byte {
+	if string(b) == "null" {
+		return nil
+	}
+	return b
+}

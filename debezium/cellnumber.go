@@ -1,0 +1,519 @@
+package debezium
+
+import (
+	"encoding/base64"
+	"math"
+	"math/big"
+	"strconv"
+	"unsafe"
+
+	"sink/table"
+)
+
+// toInteger: TINYINT to BIGINT. Anything that is a whole number in range. Dates and timestamps keep the number that was
+// sent, a time of day becomes microseconds.
+func (c *cell) toInteger() bool {
+	shift := map[table.Root]uint{table.TinyInt: 7, table.SmallInt: 15, table.Int: 31, table.BigInt: 63}[c.typ.Root]
+	c.low, c.high = -1<<shift, 1<<shift-1
+	c.decimal = integerOfDecimal
+	switch c.from.sort {
+	case sortInt, sortDate, sortTimestamp:
+		c.integer, c.number = setInteger, decimalOfNumber
+	case sortUnsigned:
+		c.integer, c.number = setUnsigned, decimalOfNumber
+	case sortTime:
+		c.integer, c.number = setMicros, decimalOfNumber
+	case sortIsoTime:
+		c.text = microsOfSpan
+	case sortAny:
+		c.integer, c.number, c.boolean, c.text = setInteger, decimalOfNumber, integerOfBoolean, decimalOfText
+		c.object = decimalOfObject
+	case sortFloat:
+		c.integer, c.float, c.number = setInteger, integerOfFloat, decimalOfNumber
+	case sortBool:
+		c.boolean = integerOfBoolean
+	default:
+		return c.ofDecimal()
+	}
+	return true
+}
+
+// ofDecimal sets the forms of the decimal sorts and of plain text for a cell that takes decimals.
+func (c *cell) ofDecimal() bool {
+	switch c.from.sort {
+	case sortDecimal:
+		c.bytes, c.text, c.integer, c.number = decimalOfBytes, decimalOfBase64, decimalOfInteger, decimalOfNumber
+	case sortVarDecimal:
+		c.object = decimalOfObject
+	case sortText:
+		c.text = decimalOfText
+	default:
+		return false
+	}
+	return true
+}
+
+func setInteger(c *cell, v *table.Vector, n int64) error {
+	if n < c.low || n > c.high {
+		return c.misfit(strconv.FormatInt(n, 10))
+	}
+	v.AppendWord(n)
+	return nil
+}
+
+func setUnsigned(c *cell, v *table.Vector, n int64) error {
+	if n < 0 {
+		return c.misfit(strconv.FormatUint(uint64(n), 10))
+	}
+	return setInteger(c, v, n)
+}
+
+func setMicros(c *cell, v *table.Vector, n int64) error {
+	if c.from.unit < perMicro && (n > math.MaxInt64/1000 || n < math.MinInt64/1000) || c.from.unit > perMicro && n%1000 != 0 {
+		return c.misfit(strconv.FormatInt(n, 10) + " parts of a second")
+	}
+	switch c.from.unit {
+	case perMilli:
+		n *= 1000
+	case perNano:
+		n /= 1000
+	}
+	return setInteger(c, v, n)
+}
+
+func microsOfSpan(c *cell, v *table.Vector, b []byte) error {
+	nanos, ok := parseSpan(b)
+	if !ok {
+		return c.wrong(show(b))
+	}
+	if nanos%1000 != 0 {
+		return c.misfit(show(b))
+	}
+	return setInteger(c, v, nanos/1000)
+}
+
+func integerOfBoolean(c *cell, v *table.Vector, b bool) error {
+	var n int64
+	if b {
+		n = 1
+	}
+	v.AppendWord(n)
+	return nil
+}
+
+func integerOfFloat(c *cell, v *table.Vector, f float64) error {
+	if f != math.Trunc(f) || f < -1<<63 || f >= 1<<63 {
+		return c.misfit(strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	return setInteger(c, v, int64(f))
+}
+
+func integerOfDecimal(c *cell, v *table.Vector, d decimal) error {
+	n, ok := d.int64()
+	if !ok {
+		return c.misfit(d.show())
+	}
+	return setInteger(c, v, n)
+}
+
+func (d *decimal) show() string {
+	if d.exp > 2*maxPrecision || d.exp < -2*maxPrecision {
+		return "a number with exponent " + strconv.FormatInt(d.exp, 10)
+	}
+	return string(d.appendText(nil))
+}
+
+// toBoolean: true and false, 1 and 0.
+func (c *cell) toBoolean() bool {
+	switch c.from.sort {
+	case sortBool:
+		c.boolean = setBoolean
+	case sortInt:
+		c.integer = booleanOfInteger
+	case sortAny:
+		c.boolean, c.integer = setBoolean, booleanOfInteger
+	default:
+		return false
+	}
+	return true
+}
+
+func setBoolean(c *cell, v *table.Vector, b bool) error { return integerOfBoolean(c, v, b) }
+
+func booleanOfInteger(c *cell, v *table.Vector, n int64) error {
+	if n != 0 && n != 1 {
+		return c.misfit(strconv.FormatInt(n, 10))
+	}
+	v.AppendWord(n)
+	return nil
+}
+
+// toFloat: FLOAT and DOUBLE. A number that the source had as a float is read as one; any other number has to come back
+// the same when it is printed with the shortest digits, so that 0.1 passes and 9007199254740993 does not.
+func (c *cell) toFloat() bool {
+	c.decimal = floatOfDecimal
+	switch c.from.sort {
+	case sortFloat:
+		c.integer, c.number, c.float, c.text = floatOfInteger, floatOfNumber, setFloat, floatOfSpecial
+	case sortAny:
+		c.integer, c.number, c.float, c.text = floatOfInteger, floatOfNumber, setFloat, floatOfText
+		c.object = decimalOfObject
+	case sortInt:
+		c.integer, c.number = floatOfInteger, decimalOfNumber
+	case sortUnsigned:
+		c.integer, c.number = decimalOfInteger, decimalOfNumber
+	default:
+		return c.ofDecimal()
+	}
+	return true
+}
+
+func (c *cell) floatBits() int {
+	if c.typ.Root == table.Float {
+		return 32
+	}
+	return 64
+}
+
+func setFloat(c *cell, v *table.Vector, f float64) error {
+	if c.typ.Root == table.Double {
+		v.AppendWord(int64(math.Float64bits(f)))
+		return nil
+	}
+	g := float32(f)
+	if float64(g) != f && f == f {
+		return c.misfit(strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	v.AppendWord(int64(math.Float32bits(g)))
+	return nil
+}
+
+func floatOfInteger(c *cell, v *table.Vector, n int64) error {
+	exact := int64(1) << 53
+	if c.typ.Root == table.Float {
+		exact = 1 << 24
+	}
+	if n >= -exact && n <= exact {
+		return setFloat(c, v, float64(n))
+	}
+	var d decimal
+	d.setInt(n)
+	return floatOfDecimal(c, v, d)
+}
+
+// pow10float are the powers of ten that a float64 holds exactly.
+var pow10float = func() (p [23]float64) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = p[i-1] * 10
+	}
+	return p
+}()
+
+// floatOfNumber reads the nearest float, as the source printed it. Whole numbers beyond the exact range were no floats at
+// the source, or not certainly: they have to be exact.
+func floatOfNumber(c *cell, v *table.Vector, n *number) error {
+	if n.whole && c.from.sort == sortAny {
+		return decimalOfNumber(c, v, n)
+	}
+	if !n.long && n.digits < 1<<53 && n.exp >= -22 && n.exp <= 22 && c.typ.Root == table.Double {
+		f := float64(n.digits)
+		if n.exp < 0 {
+			f /= pow10float[-n.exp]
+		} else {
+			f *= pow10float[n.exp]
+		}
+		if n.neg {
+			f = -f
+		}
+		v.AppendWord(int64(math.Float64bits(f)))
+		return nil
+	}
+	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(n.raw), len(n.raw)), c.floatBits())
+	if err != nil {
+		return c.misfit(string(n.raw))
+	}
+	return setFloat(c, v, f)
+}
+
+// floatOfSpecial reads what JSON has no number for.
+func floatOfSpecial(c *cell, v *table.Vector, b []byte) error {
+	f, ok := specialFloat(b)
+	if !ok {
+		return c.wrong(show(b))
+	}
+	return setFloat(c, v, f)
+}
+
+func floatOfText(c *cell, v *table.Vector, b []byte) error {
+	if f, ok := specialFloat(b); ok {
+		return setFloat(c, v, f)
+	}
+	return decimalOfText(c, v, b)
+}
+
+// specialFloat reads NaN and the infinities as JsonConverter and decimal.handling.mode=string write them.
+func specialFloat(b []byte) (float64, bool) {
+	switch string(b) {
+	case "NaN", "NAN":
+		return math.NaN(), true
+	case "Infinity", "POSITIVE_INFINITY":
+		return math.Inf(1), true
+	case "-Infinity", "NEGATIVE_INFINITY":
+		return math.Inf(-1), true
+	}
+	return 0, false
+}
+
+func floatOfDecimal(c *cell, v *table.Vector, d decimal) error {
+	d.trim()
+	if d.exp < -maxFloatExponent || d.exp > maxFloatExponent {
+		return c.misfit(d.show())
+	}
+	var buf [48]byte
+	text := d.appendScientific(buf[:0])
+	f, err := strconv.ParseFloat(unsafe.String(&text[0], len(text)), c.floatBits())
+	if err != nil {
+		return c.misfit(d.show())
+	}
+	var back decimal
+	if !back.parse(strconv.AppendFloat(buf[:0], f, 'e', -1, c.floatBits())) || back != d {
+		return c.misfit(d.show())
+	}
+	return setFloat(c, v, f)
+}
+
+// maxFloatExponent is beyond what a DOUBLE can have, with room for the digits of the coefficient.
+const maxFloatExponent = 400
+
+// toDecimal: DECIMAL, exactly.
+func (c *cell) toDecimal() bool {
+	c.decimal = setDecimal
+	switch c.from.sort {
+	case sortAny:
+		c.integer, c.number, c.text, c.object = decimalOfInteger, decimalOfNumber, decimalOfAny, decimalOfObject
+		c.float = decimalOfFloat
+	case sortInt:
+		c.integer, c.number = decimalOfInteger, decimalOfNumber
+	case sortUnsigned:
+		c.integer, c.number = decimalOfUnsigned, decimalOfNumber
+	case sortFloat:
+		c.integer, c.number, c.float, c.text = decimalOfInteger, decimalOfNumber, decimalOfFloat, decimalOfText
+	default:
+		return c.ofDecimal()
+	}
+	return true
+}
+
+func setDecimal(c *cell, v *table.Vector, d decimal) error {
+	was := d
+	if !d.unscaled(c.typ.Precision, c.typ.Scale) {
+		return c.misfit(was.show())
+	}
+	if c.typ.Precision <= wordPrecision {
+		v.AppendWord(d.word())
+		return nil
+	}
+	v.Data = d.appendWide(v.Data)
+	v.EndCell()
+	return nil
+}
+
+func decimalOfInteger(c *cell, v *table.Vector, n int64) error {
+	var d decimal
+	d.setInt(n)
+	return c.decimal(c, v, d)
+}
+
+func decimalOfUnsigned(c *cell, v *table.Vector, n int64) error {
+	return c.decimal(c, v, decimal{lo: uint64(n)})
+}
+
+func decimalOfNumber(c *cell, v *table.Vector, n *number) error {
+	d := decimal{lo: n.digits, exp: n.exp, neg: n.neg}
+	if n.long && !d.parse(n.raw) {
+		return c.misfit(show(n.raw))
+	}
+	return c.decimal(c, v, d)
+}
+
+func decimalOfFloat(c *cell, v *table.Vector, f float64) error {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return c.notANumber(v, strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	var buf [32]byte
+	var d decimal
+	bits := 64
+	if c.from.bits == 32 {
+		bits = 32
+	}
+	d.parse(strconv.AppendFloat(buf[:0], f, 'e', -1, bits))
+	return c.decimal(c, v, d)
+}
+
+// notANumber is for NaN and infinities in a column that has none.
+func (c *cell) notANumber(v *table.Vector, value string) error {
+	if c.types.NaN == NaNNull {
+		return c.null(v)
+	}
+	return bad(ReasonRange, "%s does not fit %s; say types: {nan: null} to have NULL instead", value, c.typ)
+}
+
+// decimalOfText reads plain text.
+func decimalOfText(c *cell, v *table.Vector, b []byte) error {
+	if c.typ.Root == table.Decimal && c.typ.Precision <= wordPrecision {
+		if n, ok := parseWord(b, c.typ.Precision, c.typ.Scale); ok {
+			v.AppendWord(n)
+			return nil
+		}
+	}
+	var d decimal
+	if d.parse(b) {
+		return c.decimal(c, v, d)
+	}
+	if f, ok := specialFloat(b); ok {
+		if c.typ.Root == table.Float || c.typ.Root == table.Double {
+			return setFloat(c, v, f)
+		}
+		return c.notANumber(v, string(b))
+	}
+	if plainNumber(b) {
+		return c.misfit(show(b))
+	}
+	return c.wrong(show(b))
+}
+
+// parseWord reads short plain text, such as -123.45, as the unscaled value of a DECIMAL(precision, scale). Whatever is not
+// simple is not ok, and read by decimal.
+func parseWord(b []byte, precision, scale int) (int64, bool) {
+	i, neg := 0, false
+	if len(b) > 0 && b[0] == '-' {
+		i, neg = 1, true
+	}
+	if len(b) > wordPrecision || i == len(b) {
+		return 0, false
+	}
+	var n uint64
+	for ; i < len(b); i++ {
+		d := b[i] - '0'
+		if d > 9 {
+			break
+		}
+		n = n*10 + uint64(d)
+	}
+	decimals := 0
+	if i < len(b) {
+		if b[i] != '.' || i+1 == len(b) || b[i-min(i, 1)]-'0' > 9 {
+			return 0, false
+		}
+		decimals = len(b) - i - 1
+		for _, d := range b[i+1:] {
+			if d -= '0'; d > 9 {
+				return 0, false
+			}
+			n = n*10 + uint64(d)
+		}
+	}
+	if shift := scale - decimals; shift < 0 || shift > 0 && n > pow10[precision]/pow10[shift] {
+		return 0, false
+	} else if n *= pow10[shift]; n >= pow10[precision] {
+		return 0, false
+	}
+	if neg {
+		return -int64(n), true
+	}
+	return int64(n), true
+}
+
+// plainNumber reports whether text is a decimal number, however long.
+func plainNumber(b []byte) bool {
+	s := scanner{b: b}
+	if len(b) == 0 || b[0] != '-' && b[0]-'0' > 9 {
+		return false
+	}
+	_, err := s.number()
+	return err == nil && s.i == len(b)
+}
+
+// decimalOfBytes reads the unscaled value of a declared scale.
+func decimalOfBytes(c *cell, v *table.Vector, b []byte) error {
+	return c.unscaledBytes(v, b, c.from.scale)
+}
+
+func (c *cell) unscaledBytes(v *table.Vector, b []byte, scale int) error {
+	var d decimal
+	if d.setBytes(b, scale) {
+		if scale >= negativeScale {
+			d.trim()
+		}
+		return c.decimal(c, v, d)
+	}
+	n := bigOf(b)
+	if c.typ.Root == table.Char || c.typ.Root == table.VarChar {
+		return c.bigText(v, n, scale)
+	}
+	if !d.setBig(n, scale) {
+		return c.misfit("a number of " + strconv.Itoa(len(b)) + " bytes")
+	}
+	return c.decimal(c, v, d)
+}
+
+func (c *cell) bigText(v *table.Vector, n *big.Int, scale int) error {
+	var d decimal
+	if scale >= negativeScale && d.setBig(n, scale) {
+		return c.decimal(c, v, d)
+	}
+	c.buf = appendBig(c.buf[:0], n, scale)
+	return setText(c, v, c.buf)
+}
+
+// decimalOfBase64 reads an unscaled value in JSON.
+func decimalOfBase64(c *cell, v *table.Vector, b []byte) error {
+	return c.base64Decimal(v, b, c.from.scale)
+}
+
+func (c *cell) base64Decimal(v *table.Vector, b []byte, scale int) error {
+	out, ok := c.decode(base64.StdEncoding, b)
+	if !ok {
+		return c.wrong(show(b))
+	}
+	return c.unscaledBytes(v, out, scale)
+}
+
+// decimalOfAny reads text in the mode that was stated, else in the one way in which it can be read. Base64 has the scale
+// of the column: JSON without schema does not say it.
+func decimalOfAny(c *cell, v *table.Vector, b []byte) error {
+	switch c.types.Decimal {
+	case DecimalBase64:
+		return c.base64Decimal(v, b, c.typ.Scale)
+	case DecimalString:
+		return decimalOfText(c, v, b)
+	case DecimalNumber:
+		return c.wrong(show(b) + ", which is text though types: {decimal: number} was said,")
+	}
+	if _, ok := specialFloat(b); ok {
+		return decimalOfText(c, v, b)
+	}
+	plain := plainNumber(b)
+	if _, ok := c.decode(base64.StdEncoding, b); !ok {
+		return decimalOfText(c, v, b)
+	}
+	if plain {
+		return bad(ReasonAmbiguous, "%s may be plain text or base64 of the unscaled value; say types: {decimal: string} or {decimal: base64}, as the connector's decimal.handling.mode is (precise is base64 in JSON)", show(b))
+	}
+	return c.base64Decimal(v, b, c.typ.Scale)
+}
+
+// decimalOfObject reads {"scale": 2, "value": base64}, a numeric without declared scale.
+func decimalOfObject(c *cell, r *reader, v *table.Vector) error {
+	start := r.i
+	scale, value, ok := r.scaled()
+	if !ok {
+		r.i = start
+		if err := r.skip(); err != nil {
+			return err
+		}
+		return c.wrong(show(r.b[start:r.i]))
+	}
+	return c.base64Decimal(v, value, scale)
+}
