@@ -402,3 +402,26 @@ func (o overlay) Get(ctx context.Context, name string) ([]byte, error) {
 	}
 	return o.Store.Get(ctx, name)
 }
+
+func TestGoldenIndexManifests(t *testing.T) {
+	found := 0
+	eachGolden(t, func(t *testing.T, g golden) {
+		s, err := LatestSnapshot(t.Context(), g.store, g.path)
+		require.NoError(t, err)
+		if s.IndexManifest == "" {
+			return
+		}
+		entries, err := ReadIndexManifest(t.Context(), g.store, g.path, s.IndexManifest)
+		require.NoError(t, err)
+		require.NotEmpty(t, entries)
+		for _, e := range entries {
+			require.Equal(t, HashIndex, e.Type)
+			require.Equal(t, 4*e.Rows, e.SizeBytes)
+			b, err := g.store.Get(t.Context(), g.path.Index(e.Name))
+			require.NoError(t, err)
+			require.Len(t, b, int(e.SizeBytes))
+		}
+		found++
+	})
+	require.Equal(t, 2, found)
+}

@@ -1,0 +1,272 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"sink/table"
+	"sink/table/datafile"
+)
+
+// batchRows is the number of rows in a batch.
+const batchRows = 4096
+
+// Options say what to read of a plan.
+type Options struct {
+	Columns []string // nil: all, in the order of the schema
+	Ordered bool     // by primary key, over all buckets; else bucket by bucket
+}
+
+// Fields returns the fields of the rows that options ask for; an error names a column that is not there.
+func (p *Plan) Fields(o Options) ([]table.Field, error) {
+	at, err := positions(p.Schema, o.Columns)
+	if err != nil {
+		return nil, fmt.Errorf("table %s: %w", p.Table.path, err)
+	}
+	fields := make([]table.Field, len(at))
+	for i, f := range at {
+		fields[i] = p.Schema.Fields[f]
+	}
+	return fields, nil
+}
+
+// Rows returns the rows of the table at the plan's snapshot, of kind +I or +U, in batches that are good until the next
+// one. The order is that of the splits, and of the primary key within a split. After an error nothing follows.
+func (p *Plan) Rows(ctx context.Context, o Options) iter.Seq2[*table.Batch, error] {
+	return func(yield func(*table.Batch, error) bool) {
+		err := p.eachBatch(ctx, o, func(_ *Split, b *table.Batch) bool { return yield(b, nil) })
+		if err != nil {
+			yield(nil, fmt.Errorf("read rows: %w", err))
+		}
+	}
+}
+
+// eachBatch calls fn for every batch of rows until it returns false. With Ordered it tells no split.
+func (p *Plan) eachBatch(ctx context.Context, o Options, fn func(*Split, *table.Batch) bool) error {
+	want, err := positions(p.Schema, o.Columns)
+	if err != nil {
+		return fmt.Errorf("table %s: %w", p.Table.path, err)
+	}
+	if err := p.Table.checkMerge(ctx, p.Schema, p.Snapshot); err != nil {
+		return err
+	}
+	if o.Ordered {
+		return p.ordered(ctx, want, fn)
+	}
+	c, err := newColumns(p.Schema, want, true)
+	if err != nil {
+		return fmt.Errorf("table %s: %w", p.Table.path, err)
+	}
+	for i := range p.Splits {
+		r, err := p.open(ctx, &p.Splits[i], c)
+		if err != nil {
+			return err
+		}
+		more, err := r.each(fn)
+		if err = errors.Join(err, r.Close()); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// ordered merges the splits by primary key. The columns of the key are read with the wanted ones and left out at the end.
+func (p *Plan) ordered(ctx context.Context, want []int, fn func(*Split, *table.Batch) bool) (err error) {
+	all := slices.Clone(want)
+	key := make([]int, 0, len(p.Schema.PrimaryKeys))
+	for _, field := range p.Schema.Indexes(p.Schema.PrimaryKeys) {
+		at := slices.Index(all, field)
+		if at < 0 {
+			at = len(all)
+			all = append(all, field)
+		}
+		key = append(key, at)
+	}
+	c, err := newColumns(p.Schema, all, true)
+	if err != nil {
+		return fmt.Errorf("table %s: %w", p.Table.path, err)
+	}
+	sources := make([]datafile.Source, 0, len(p.Splits))
+	for i := range p.Splits {
+		r, err := p.open(ctx, &p.Splits[i], c)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, r)
+	}
+	m, err := datafile.NewMerger(datafile.MergeConfig{Fields: c.fields, Key: key}, sources)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	b, view := table.NewBatch(c.fields), new(table.Batch)
+	var seqs []int64
+	for {
+		b.Reset()
+		seqs = seqs[:0]
+		if _, err := m.Next(b, &seqs, batchRows); err != nil {
+			return ignoreEOF(err)
+		}
+		view.Columns, view.Kinds = b.Columns[:len(want)], b.Kinds
+		if !fn(nil, view) {
+			return nil
+		}
+	}
+}
+
+// splitReader reads the rows of a split in key order. It is a [datafile.Source].
+type splitReader struct {
+	split    *Split
+	columns  *columns
+	left     []section
+	open     func(section) (datafile.Source, error)
+	current  datafile.Source // nil: between sections
+	read     *table.Batch
+	kept     *table.Batch // for a batch of which rows fall out
+	seqs     []int64
+	constant constants
+	rows     table.Batch
+}
+
+// open returns a reader of a split. It opens no file yet.
+func (p *Plan) open(ctx context.Context, s *Split, c *columns) (*splitReader, error) {
+	sections, err := sectionsOf(s.Files, newKeyRange(p.Schema))
+	if err != nil {
+		return nil, fmt.Errorf("table %s: %w", p.Table.path, err)
+	}
+	fields := c.readFields()
+	return &splitReader{
+		split: s, columns: c, left: sections, read: table.NewBatch(fields), kept: table.NewBatch(fields),
+		constant: constants{row: s.row},
+		open:     func(s section) (datafile.Source, error) { return p.openSection(ctx, s, c) },
+	}, nil
+}
+
+// openSection returns the rows of a section, one a key.
+func (p *Plan) openSection(ctx context.Context, s section, c *columns) (datafile.Source, error) {
+	sources := make([]datafile.Source, len(s))
+	for i, files := range s {
+		sources[i] = datafile.Chain(len(files), func(i int) (datafile.Source, error) {
+			return p.Table.openFile(ctx, files[i], c)
+		})
+	}
+	if len(s) == 1 {
+		return sources[0], nil
+	}
+	cfg := datafile.MergeConfig{
+		Fields: c.readFields(), Key: c.key, SequenceFields: c.seq,
+		Descending: strings.EqualFold(p.Schema.Option("sequence.field.sort-order"), "descending"),
+	}
+	ignoreDelete, err := p.Schema.OptionBool("ignore-delete")
+	if err != nil {
+		return nil, err
+	}
+	if ignoreDelete {
+		cfg.Pick = datafile.LastNotDeleted
+	}
+	return datafile.NewMerger(cfg, sources)
+}
+
+// openFile opens a file with the columns that are to be read.
+func (t *Table) openFile(ctx context.Context, f *table.File, c *columns) (datafile.Source, error) {
+	if f.ExternalPath != "" {
+		return nil, t.unsupported("file %s lies at %s", f.Name, f.ExternalPath)
+	}
+	schema, err := t.schemas.Get(ctx, f.SchemaID)
+	if err != nil {
+		return nil, fmt.Errorf("file %s: %w", f.Name, err)
+	}
+	return datafile.Open(ctx, t.store, t.path, f, schema, c.schema, c.read)
+}
+
+// next returns the next rows, at most max and at least one, that are good until the next call; io.EOF after the last.
+func (r *splitReader) next(max int) (*table.Batch, error) {
+	for {
+		if r.current == nil {
+			if len(r.left) == 0 {
+				return nil, io.EOF
+			}
+			var err error
+			if r.current, err = r.open(r.left[0]); err != nil {
+				return nil, err
+			}
+			r.left = r.left[1:]
+		}
+		r.read.Reset()
+		r.seqs = r.seqs[:0]
+		_, err := r.current.Next(r.read, &r.seqs, max)
+		if err == io.EOF {
+			err = r.Close()
+		} else if err == nil {
+			if b := r.dropRetractions(); b.Len() > 0 {
+				r.columns.assemble(&r.rows, b, &r.constant)
+				return &r.rows, nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// dropRetractions returns what was read without the rows of kind -U and -D.
+func (r *splitReader) dropRetractions() *table.Batch {
+	if !slices.ContainsFunc(r.read.Kinds, table.Kind.Retracts) {
+		return r.read
+	}
+	r.kept.Reset()
+	for i, k := range r.read.Kinds {
+		if !k.Retracts() {
+			r.kept.AppendRow(r.read, i)
+		}
+	}
+	return r.kept
+}
+
+// each calls fn for every batch and reports whether fn wants more.
+func (r *splitReader) each(fn func(*Split, *table.Batch) bool) (more bool, err error) {
+	for {
+		b, err := r.next(batchRows)
+		if err != nil {
+			return err == io.EOF, ignoreEOF(err)
+		}
+		if !fn(r.split, b) {
+			return false, nil
+		}
+	}
+}
+
+// Next implements datafile.Source. The sequence numbers are all 0: keys of different splits differ.
+func (r *splitReader) Next(dst *table.Batch, seqs *[]int64, max int) (int, error) {
+	b, err := r.next(max)
+	if err != nil {
+		return 0, err
+	}
+	for i := range b.Len() {
+		dst.AppendRow(b, i)
+		*seqs = append(*seqs, 0)
+	}
+	return b.Len(), nil
+}
+
+// Close implements datafile.Source.
+func (r *splitReader) Close() error {
+	if r.current == nil {
+		return nil
+	}
+	err := r.current.Close()
+	r.current = nil
+	return err
+}
+
+func ignoreEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
