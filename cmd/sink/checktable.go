@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/commit"
+	"sink/connector"
+	"sink/debezium"
+	"sink/table"
+	"sink/table/manifest"
+)
+
+// sampleWithin bounds the wait for a topic's first record; topicsSampled how many topics of a pattern are looked at.
+const (
+	sampleWithin  = 5 * time.Second
+	topicsSampled = 50
+)
+
+// checkMappings says what each mapping would do.
+func (c *checker) checkMappings(ctx context.Context) {
+	if c.admin == nil {
+		c.say(checkNote, "tables", "not looked at, since the brokers do not answer")
+		return
+	}
+	details, err := c.admin.ListTopics(ctx)
+	if err != nil {
+		c.say(checkFail, "topics", "cannot be listed: %v", err)
+		return
+	}
+	for i := range c.settings.Tables {
+		c.checkMapping(ctx, &c.settings.Tables[i], details)
+	}
+}
+
+func (c *checker) checkMapping(ctx context.Context, t *connector.Table, details kadm.TopicDetails) {
+	var topics []string
+	for _, name := range t.Topics {
+		if d, ok := details[name]; !ok || d.Err != nil {
+			c.say(checkFail, "topic "+name, "is not there: Debezium makes a topic with its first event; check the name, start later, or use `topics` with a pattern")
+			continue
+		}
+		topics = append(topics, name)
+	}
+	if t.Pattern != nil {
+		for _, name := range details.Names() {
+			if t.Pattern.MatchString(name) && details[name].Err == nil {
+				topics = append(topics, name)
+			}
+		}
+		if len(topics) == 0 {
+			c.say(checkNote, "topics", "none matches %s yet", t.Pattern)
+		}
+	}
+	if len(topics) == 0 {
+		return
+	}
+	starts, err := c.admin.ListStartOffsets(ctx, topics...)
+	if err != nil {
+		c.say(checkFail, "topics", "offsets cannot be read: %v", err)
+		return
+	}
+	ends, err := c.admin.ListCommittedOffsets(ctx, topics...)
+	if err != nil {
+		c.say(checkFail, "topics", "offsets cannot be read: %v", err)
+		return
+	}
+	configs, _ := c.admin.DescribeTopicConfigs(ctx, topics...)
+	byTable := map[string][]string{}
+	var names []string
+	for _, topic := range topics {
+		name := targetOf(t, topic)
+		if byTable[name] == nil {
+			names = append(names, name)
+		}
+		byTable[name] = append(byTable[name], topic)
+		c.checkTopic(t, topic, starts, ends, configs)
+	}
+	for i, name := range names {
+		if i == topicsSampled {
+			c.say(checkNote, "tables", "%s more are not looked at", humanCount(int64(len(names)-i)))
+			break
+		}
+		c.checkTable(ctx, t, name, byTable[name], starts, ends)
+	}
+}
+
+// targetOf returns the table that a topic feeds.
+func targetOf(t *connector.Table, topic string) string {
+	if t.Pattern == nil {
+		return t.Name
+	}
+	template := strings.ReplaceAll(t.Name, "${topic}", strings.ReplaceAll(topic, "$", "$$"))
+	return string(t.Pattern.ExpandString(nil, template, topic, t.Pattern.FindStringSubmatchIndex(topic)))
+}
+
+// checkTopic tells how much is on a topic, and refuses what its cleaner would take away.
+func (c *checker) checkTopic(t *connector.Table, topic string, starts, ends kadm.ListedOffsets, configs kadm.ResourceConfigs) {
+	var offsets int64
+	for p, end := range ends[topic] {
+		if start, ok := starts.Lookup(topic, p); ok {
+			offsets += end.Offset - start.Offset
+		}
+	}
+	rc, err := configs.On(topic, nil)
+	if err == nil && !t.Compacted {
+		for _, kv := range rc.Configs {
+			if kv.Key == "cleanup.policy" && kv.Value != nil && strings.Contains(*kv.Value, "compact") {
+				c.say(checkFail, "topic "+topic, "has cleanup.policy=%s: compaction removes changes, so a SUM over the changelog would go wrong; set it to delete, or `compacted: true` for the table", *kv.Value)
+				return
+			}
+		}
+	}
+	c.say(checkOK, "topic "+topic, "%s, %s", plural(len(ends[topic]), "partition"), plural(offsets, "offset"))
+}
+
+// checkTable says whether the table is there or would be made, and whether the topics' first records fit it.
+func (c *checker) checkTable(ctx context.Context, t *connector.Table, name string, topics []string, starts, ends kadm.ListedOffsets) {
+	what := "table " + name
+	path, err := tablePath(name)
+	if err != nil {
+		c.say(checkFail, what, "%v", err)
+		return
+	}
+	if c.store == nil {
+		c.say(checkNote, what, "not looked at, since the store cannot be used")
+		return
+	}
+	schema, err := manifest.LatestSchema(ctx, c.store, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		schema = nil
+	case err != nil:
+		c.say(checkFail, what, "%v", err)
+		return
+	default:
+		c.checkExisting(ctx, t, what, path, schema)
+	}
+	for _, topic := range topics {
+		if err := c.checkSample(ctx, t, what, topic, schema, starts[topic], ends[topic]); err != nil {
+			c.say(checkFail, what, "%v", err)
+		}
+	}
+}
+
+// checkExisting compares a table with its mapping.
+func (c *checker) checkExisting(ctx context.Context, t *connector.Table, what string, path table.Path, schema *table.Schema) {
+	if err := schema.Validate(); err != nil {
+		c.say(checkFail, what, "%v", err)
+		return
+	}
+	want := schema.Clone()
+	if len(t.PrimaryKey) > 0 {
+		want.PrimaryKeys = t.PrimaryKey
+	}
+	if len(t.PartitionBy) > 0 {
+		want.PartitionKeys = t.PartitionBy
+	}
+	if err := commit.Fits(schema, want); err != nil {
+		c.say(checkFail, what, "%v", err)
+		return
+	}
+	for key, value := range t.Options {
+		if have := schema.Option(key); have != value {
+			c.say(checkNote, what, "its option %s is %q, the configuration says %q: the table's counts", key, have, value)
+		}
+	}
+	committer, err := commit.Open(ctx, commit.Config{Store: c.store, Path: path, User: c.cfg.Kafka.Group})
+	if err != nil {
+		c.say(checkFail, what, "%v", err)
+		return
+	}
+	state, err := committer.Resume(ctx)
+	if err != nil {
+		c.say(checkFail, what, "%v", err)
+		return
+	}
+	from := fmt.Sprintf("begins at the %s record", map[connector.Start]string{connector.Earliest: "first", connector.Latest: "next"}[c.settings.Start])
+	if !state.Fresh {
+		from = fmt.Sprintf("goes on from snapshot %d of %s", state.SnapshotID, state.Time.UTC().Format(time.RFC3339))
+	}
+	c.say(checkOK, what, "is there: schema %d, primary key %s, bucket %s; %s", schema.ID, strings.Join(schema.PrimaryKeys, ", "), schema.Option("bucket"), from)
+}
+
+// checkSample looks at the first record of a topic: how it is encoded, what columns it declares, and what that means for
+// the table.
+func (c *checker) checkSample(ctx context.Context, t *connector.Table, what, topic string, schema *table.Schema, starts, ends map[int32]kadm.ListedOffset) error {
+	rec, err := c.sample(ctx, topic, starts, ends)
+	if err != nil {
+		return fmt.Errorf("topic %s: the first record cannot be read: %w", topic, err)
+	}
+	if rec == nil {
+		if schema == nil {
+			c.say(checkNote, what, "topic %s is empty: the table is made with its first record", topic)
+		}
+		return nil
+	}
+	var f debezium.Frame
+	record := debezium.Record{
+		Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Timestamp: rec.Timestamp.UnixMilli(), Key: rec.Key, Value: rec.Value,
+	}
+	for _, h := range rec.Headers {
+		record.Headers = append(record.Headers, debezium.Header{Key: h.Key, Value: h.Value})
+	}
+	if err := debezium.NewDecoder(t.Decoding).Frame(ctx, &record, &f); err != nil {
+		return err
+	}
+	if f.Kind != debezium.KindChange && f.Kind != debezium.KindFlat {
+		c.say(checkNote, what, "the first record of topic %s is no row but %s", topic, f.Kind)
+		return nil
+	}
+	key, err := f.KeyNames()
+	if err != nil {
+		return err
+	}
+	return c.checkShape(t, what, topic, schema, f.Shape, key)
+}
+
+// checkShape says what the columns of a record mean for the table.
+func (c *checker) checkShape(t *connector.Table, what, topic string, schema *table.Schema, shape *debezium.Shape, key []string) error {
+	if shape == nil {
+		if schema == nil && len(t.Columns) == 0 {
+			return fmt.Errorf("the events of topic %s carry no types (schemas.enable=false) and the table does not exist: name its columns under `columns:`, create it beforehand, or have Debezium send schemas", topic)
+		}
+		c.say(checkOK, what, "events of topic %s carry no types: they are read by the table's", topic)
+		return nil
+	}
+	fields, err := shape.Fields(t.Types)
+	if err != nil {
+		return fmt.Errorf("topic %s: %w", topic, err)
+	}
+	for _, declared := range t.Columns {
+		i := slices.IndexFunc(fields, func(f table.Field) bool { return f.Name == declared.Name })
+		if i >= 0 {
+			fields[i].Type = declared.Type
+		} else {
+			fields = append(fields, declared)
+		}
+	}
+	if schema != nil {
+		_, changes, err := table.Evolve(schema, fields)
+		if err != nil {
+			return fmt.Errorf("topic %s: %w", topic, err)
+		}
+		for _, change := range changes {
+			c.say(checkNote, what, "schema-change: %s would %s: %s", t.SchemaChange, map[bool]string{true: "make", false: "not make"}[t.SchemaChange == connector.Evolve], change)
+		}
+		return nil
+	}
+	primaryKey := t.PrimaryKey
+	if len(primaryKey) == 0 {
+		primaryKey = key
+	}
+	if len(primaryKey) == 0 {
+		return fmt.Errorf("the records of topic %s have no key, so the table would have no primary key: set `primary-key:`, or have Debezium set a key (message.key.columns)", topic)
+	}
+	c.say(checkOK, what, "would be made from topic %s: %s, primary key %s, %s", topic, plural(len(fields), "column"), strings.Join(primaryKey, ", "), bucketsText(t.Options))
+	return nil
+}
+
+func bucketsText(options map[string]string) string {
+	if n := options["bucket"]; n != "" {
+		return "bucket " + n
+	}
+	return "a bucket count of the sink's choice"
+}
+
+// sample returns the first record of a topic, nil when there is none.
+func (c *checker) sample(ctx context.Context, topic string, starts, ends map[int32]kadm.ListedOffset) (*kgo.Record, error) {
+	from := map[int32]kgo.Offset{}
+	for p, start := range starts {
+		if end, ok := ends[p]; ok && end.Offset > start.Offset && start.Err == nil {
+			from[p] = kgo.NewOffset().At(start.Offset)
+		}
+	}
+	if len(from) == 0 {
+		return nil, nil
+	}
+	opts := append([]kgo.Opt{}, c.settings.Kafka...)
+	opts = append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	client, err := kgo.NewClient(opts...)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, sampleWithin)
+	defer cancel()
+	for {
+		fetches := client.PollRecords(ctx, 1)
+		if records := fetches.Records(); len(records) > 0 {
+			return records[0], nil
+		}
+		if ctx.Err() != nil {
+			return nil, nil // nothing but markers of transactions
+		}
+		if err := fetches.Err(); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/commit"
+	"sink/config"
+	"sink/connector"
+	"sink/table"
+	"sink/table/object"
+)
+
+func (a *app) offsetsCommand() *cobra.Command {
+	var (
+		file   string
+		format outputFormat
+	)
+	cmd := a.command(&cobra.Command{
+		Use:   "offsets [TABLE]",
+		Short: "Show how far tables are: offsets of snapshots, of the group and of the logs",
+		Long: `Show, for each partition of the topics that feed the tables (or TABLE alone), the offset in the table's newest snapshot, that of
+the consumer group, and where the log begins and ends. The snapshot's offset is the truth: records before it are in the table,
+each exactly once. The group's is a courtesy to lag monitors.`,
+		Example: `  sink offsets -c sink.yaml
+  sink offsets shop.orders -c sink.yaml -o json
+  sink offsets rebase shop.orders -c sink.yaml       # go on where the log no longer has what is wanted`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := openOffsets(cmd.Context(), a, file)
+			if err != nil {
+				return err
+			}
+			defer o.client.Close()
+			return o.show(cmd.Context(), a, args, format)
+		},
+	})
+	addConfigFlag(cmd, &file)
+	format.addTo(cmd)
+	cmd.AddCommand(a.rebaseCommand())
+	return cmd
+}
+
+// offsets compares what tables, group and logs say.
+type offsets struct {
+	cfg      *config.Config
+	settings connector.Config
+	store    object.Store
+	client   *kgo.Client
+	admin    *kadm.Client
+
+	details kadm.TopicDetails
+	group   kadm.OffsetResponses
+}
+
+// openOffsets reaches brokers and store.
+func openOffsets(ctx context.Context, a *app, file string) (*offsets, error) {
+	cfg, err := loadConfig(file)
+	if err != nil {
+		return nil, err
+	}
+	log := newLogger(a.stderr, config.Log{Level: "error", Format: cfg.Log.Format})
+	o := &offsets{cfg: cfg}
+	if o.settings, err = connectorConfig(cfg, nil, log); err != nil {
+		return nil, err
+	}
+	if o.store, err = object.Open(ctx, cfg.Warehouse, s3Config(cfg.S3)); err != nil {
+		return nil, err
+	}
+	if o.client, err = kgo.NewClient(append([]kgo.Opt{kgo.RetryTimeout(reachWithin)}, o.settings.Kafka...)...); err != nil {
+		return nil, fmt.Errorf("kafka: %w", err)
+	}
+	o.admin = kadm.NewClient(o.client)
+	reach, cancel := context.WithTimeout(ctx, reachWithin)
+	defer cancel()
+	if o.details, err = o.admin.ListTopics(reach); err == nil {
+		// The group's offsets come before the tables': an instance that commits in between would look like a rollback.
+		o.group, err = o.admin.FetchOffsets(reach, cfg.Kafka.Group)
+	}
+	if err != nil {
+		o.client.Close()
+		return nil, fmt.Errorf("kafka: %w", reachError(cfg, err))
+	}
+	return o, nil
+}
+
+// feeds returns the tables of the configuration, each with the topics that feed it now.
+func (o *offsets) feeds() map[string][]string {
+	out := map[string][]string{}
+	for i := range o.settings.Tables {
+		t := &o.settings.Tables[i]
+		if t.Pattern == nil {
+			out[t.Name] = append(out[t.Name], t.Topics...)
+			continue
+		}
+		for _, topic := range o.details.Names() {
+			if t.Pattern.MatchString(topic) {
+				name := targetOf(t, topic)
+				out[name] = append(out[name], topic)
+			}
+		}
+	}
+	return out
+}
+
+// place is one partition of a table, as snapshot, group and log see it.
+type place struct {
+	table.TopicPartition
+	mapped     *table.Cursor // of the newest snapshot of this group; nil: the map lacks it
+	group      int64         // -1: none
+	start, end int64         // of the log; -1: there is no such partition
+	topicID    string        // of the topic now
+	note       string
+}
+
+// tableOffsets is what there is to say of one table.
+type tableOffsets struct {
+	name   string
+	state  commit.State
+	exists bool
+	places []place
+	err    error // the state that the table does not go on from by itself
+}
+
+// look reads one table's map and compares it with the logs.
+func (o *offsets) look(ctx context.Context, name string, topics []string) (*tableOffsets, error) {
+	t := &tableOffsets{name: name}
+	committer, err := o.open(ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	default:
+		t.exists = true
+		t.state, err = committer.Resume(ctx)
+		if _, ok := errors.AsType[*commit.StateError](err); ok {
+			t.err = err
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	starts, err := o.listed(ctx, topics, o.admin.ListStartOffsets)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := o.listed(ctx, topics, o.admin.ListCommittedOffsets)
+	if err != nil {
+		return nil, err
+	}
+	seen := table.Offsets{}
+	maps.Copy(seen, t.state.Progress.Offsets)
+	for _, topic := range topics {
+		for p := range ends[topic] {
+			if tp := (table.TopicPartition{Topic: topic, Partition: p}); p >= 0 && seen[tp] == (table.Cursor{}) {
+				seen[tp] = table.Cursor{}
+			}
+		}
+	}
+	for _, tp := range sortedOffsets(seen) {
+		t.places = append(t.places, o.placeOf(t, tp, starts, ends))
+	}
+	return t, nil
+}
+
+func (o *offsets) open(ctx context.Context, name string) (*commit.Committer, error) {
+	path, err := tablePath(name)
+	if err != nil {
+		return nil, misuse(err)
+	}
+	return commit.Open(ctx, commit.Config{Store: o.store, Path: path, User: o.cfg.Kafka.Group, SingleWriter: o.cfg.SingleWriter})
+}
+
+// listed asks for offsets of the topics that are there.
+func (o *offsets) listed(ctx context.Context, topics []string, list func(context.Context, ...string) (kadm.ListedOffsets, error)) (kadm.ListedOffsets, error) {
+	var there []string
+	for _, topic := range topics {
+		if d, ok := o.details[topic]; ok && d.Err == nil {
+			there = append(there, topic)
+		}
+	}
+	if len(there) == 0 {
+		return kadm.ListedOffsets{}, nil
+	}
+	out, err := list(ctx, there...)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: list offsets: %w", err)
+	}
+	return out, nil
+}
+
+func (o *offsets) placeOf(t *tableOffsets, tp table.TopicPartition, starts, ends kadm.ListedOffsets) place {
+	p := place{TopicPartition: tp, group: -1, start: -1, end: -1}
+	if c, ok := t.state.Progress.Offsets[tp]; ok {
+		p.mapped = &c
+	}
+	if l, ok := starts.Lookup(tp.Topic, tp.Partition); ok && l.Err == nil {
+		p.start = l.Offset
+	}
+	if l, ok := ends.Lookup(tp.Topic, tp.Partition); ok && l.Err == nil {
+		p.end = l.Offset
+	}
+	if id := o.details[tp.Topic].ID; id != (kadm.TopicID{}) {
+		p.topicID = fmt.Sprintf("%x", id[:])
+	}
+	metadata := ""
+	if g, ok := o.group.Lookup(tp.Topic, tp.Partition); ok && g.Err == nil {
+		p.group, metadata = g.At, g.Metadata
+	}
+	p.note = o.noteOf(t, &p, metadata)
+	return p
+}
+
+// noteOf says what is odd about a partition: what would stop the table comes first.
+func (o *offsets) noteOf(t *tableOffsets, p *place, metadata string) string {
+	if p.end < 0 {
+		return "the topic or partition is gone"
+	}
+	if p.mapped == nil {
+		switch {
+		case t.err != nil:
+			return "no map"
+		case t.exists && !t.state.Fresh:
+			return "not in the map: begins at the start of the log"
+		}
+		return "begins at kafka.start, " + o.cfg.Kafka.Start
+	}
+	switch verdict := commit.JudgeOffset(t.state, t.name, p.mapped.Offset, p.group, metadata); {
+	case p.mapped.TopicID != "" && p.topicID != "" && p.mapped.TopicID != p.topicID:
+		return "the topic was deleted and made anew: rebase"
+	case p.mapped.Offset < p.start:
+		return fmt.Sprintf("%s records are gone from the log: rebase", humanCount(p.start-p.mapped.Offset))
+	case p.group >= 0 && verdict == commit.OffsetRollback:
+		return "the group is ahead of the table, which was rolled back: rebase"
+	case p.group >= 0 && verdict == commit.OffsetForward:
+		return "the group is ahead over records that gave no rows"
+	case p.group >= 0 && p.group != p.mapped.Offset:
+		return "the group's offset is ignored"
+	}
+	return ""
+}
+
+// show prints the places of the tables.
+func (o *offsets) show(ctx context.Context, a *app, args []string, format outputFormat) error {
+	feeds := o.feeds()
+	names := slices.Sorted(maps.Keys(feeds))
+	if len(args) == 1 {
+		if _, ok := feeds[args[0]]; !ok {
+			return misusef("no mapping of %s feeds table %s; there are: %s", o.cfg.File(), args[0], strings.Join(names, ", "))
+		}
+		names = args
+	}
+	out := newPrinter(a.stdout, format, "table", "topic", "partition", "snapshot", "offset", "group", "start", "end", "lag", "note")
+	var errs error
+	for _, name := range names {
+		t, err := o.look(ctx, name, feeds[name])
+		if err != nil {
+			errs = errors.Join(errs, fmt.Errorf("table %s: %w", name, err))
+			continue
+		}
+		errs = errors.Join(errs, t.err)
+		for _, p := range t.places {
+			out.row(append([]any{name, p.Topic, p.Partition}, p.values(t.state.SnapshotID)...)...)
+		}
+	}
+	return errors.Join(errs, out.close())
+}
+
+// values are the cells of a place; unknown numbers are null.
+func (p *place) values(snapshot int64) []any {
+	var id, offset, group, start, end, lag any
+	if snapshot > 0 {
+		id = snapshot
+	}
+	if p.group >= 0 {
+		group = p.group
+	}
+	if p.end >= 0 {
+		start, end, lag = p.start, p.end, p.end-p.start
+	}
+	if p.mapped != nil {
+		offset = p.mapped.Offset
+		if p.end >= 0 {
+			lag = max(p.end-p.mapped.Offset, 0)
+		}
+	}
+	return []any{id, offset, group, start, end, lag, p.note}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sink/table"
+	"sink/table/scan"
+)
+
+func (a *app) readCommand() *cobra.Command {
+	var (
+		where   location
+		format  outputFormat
+		at      scan.At
+		when    string
+		limit   int64
+		options scan.Options
+		anyhow  bool
+	)
+	cmd := a.command(&cobra.Command{
+		Use:   "read TABLE",
+		Short: "Print rows, as a batch reader sees them",
+		Long: `Print the rows of a table at a snapshot, ordered by primary key, as any batch reader of Paimon sees them.
+
+TABLE is database.table. With -o json each line is a row: numbers and booleans as such, decimals, dates and times as text, bytes in
+base64, maps as lists of pairs.`,
+		Example: `  sink read shop.orders -c sink.yaml
+  sink read shop.orders --warehouse file:///var/lake --limit 10
+  sink read shop.orders --warehouse file:///var/lake --snapshot 12 --columns id,amount -o csv
+  sink read shop.orders --warehouse s3://lake/warehouse --s3-endpoint http://127.0.0.1:9000 -o json | jq .amount`,
+		Args: oneTable,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if when != "" {
+				t, err := parseTime(when)
+				if err != nil {
+					return misusef("--at %s: %w", when, err)
+				}
+				at.Time = t
+			}
+			if err := oneOf(at); err != nil {
+				return misuse(err)
+			}
+			options.Ordered = !anyhow
+			store, path, err := where.openTable(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			t, err := scan.Open(cmd.Context(), store, path)
+			if err != nil {
+				return fmt.Errorf("table %s: %w", args[0], err)
+			}
+			return a.read(cmd.Context(), t, at, options, limit, format)
+		},
+	})
+	where.addTo(cmd)
+	format.addTo(cmd)
+	f := cmd.Flags()
+	f.Int64Var(&at.Snapshot, "snapshot", 0, "snapshot to read (default the newest)")
+	f.StringVar(&at.Tag, "tag", "", "tag to read")
+	f.StringVar(&when, "at", "", "time to read at, such as 2024-05-01T12:00:00Z")
+	f.Int64Var(&limit, "limit", 0, "how many rows to print; 0: all")
+	f.StringSliceVar(&options.Columns, "columns", nil, "columns to print, in this order (default all)")
+	f.BoolVar(&anyhow, "unordered", false, "bucket by bucket instead of by primary key: less memory for a table of many partitions")
+	return cmd
+}
+
+// parseTime reads a time with a zone, or a day.
+func parseTime(s string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("not a time: write 2024-05-01T12:00:00Z or 2024-05-01")
+}
+
+// oneOf refuses two answers to the question of what to read.
+func oneOf(at scan.At) error {
+	n := 0
+	for _, set := range []bool{at.Snapshot != 0, at.Tag != "", !at.Time.IsZero()} {
+		if set {
+			n++
+		}
+	}
+	if n > 1 {
+		return fmt.Errorf("--snapshot, --tag and --at all say what to read: give one")
+	}
+	return nil
+}
+
+func (a *app) read(ctx context.Context, t *scan.Table, at scan.At, options scan.Options, limit int64, format outputFormat) error {
+	plan, err := t.Plan(ctx, at, nil)
+	if err != nil {
+		return err
+	}
+	fields, err := plan.Fields(options)
+	if err != nil {
+		return misuse(err)
+	}
+	out := newRowPrinter(a, format, fields)
+	if plan.Snapshot == nil {
+		return out.close()
+	}
+	left := limit
+	for b, err := range plan.Rows(ctx, options) {
+		if err != nil {
+			return err
+		}
+		n := b.Len()
+		if limit > 0 {
+			n = int(min(int64(n), left))
+			left -= int64(n)
+		}
+		for i := range n {
+			out.print(b, i)
+		}
+		if out.err != nil || limit > 0 && left == 0 {
+			break
+		}
+	}
+	return out.close()
+}
+
+// rowPrinter prints rows of a table, behind cells that tell where they come from.
+type rowPrinter struct {
+	*printer
+	fields []table.Field
+	cell   []byte
+}
+
+func newRowPrinter(a *app, format outputFormat, fields []table.Field, before ...string) *rowPrinter {
+	columns := before
+	for _, f := range fields {
+		columns = append(columns, f.Name)
+	}
+	return &rowPrinter{printer: newPrinter(a.stdout, format, columns...), fields: fields}
+}
+
+// print prints row i of a batch.
+func (p *rowPrinter) print(b *table.Batch, i int, before ...string) {
+	if p.format == formatJSON {
+		p.line = table.AppendCanonicalRow(p.line[:0], p.fields, b, i)
+		p.jsonLine(p.line)
+		return
+	}
+	cells := append(make([]string, 0, len(p.columns)), before...)
+	for c := range p.fields {
+		p.cell = table.AppendCanonical(p.cell[:0], p.fields[c].Type, &b.Columns[c], i)
+		cells = append(cells, canonicalCell(p.cell, p.format))
+	}
+	p.cells(cells)
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"sink/config"
+	"sink/connector"
+	"sink/table/object"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var (
+		file     string
+		untilEnd bool
+	)
+	cmd := a.command(&cobra.Command{
+		Use:   "run",
+		Short: "Run the service: topics into tables, until it is told to stop",
+		Long: `Run the service: read the topics and keep the tables up to date.
+
+SIGTERM or Ctrl-C stops it gracefully: what was read is committed within shutdown-timeout, then it exits with 0. A second signal
+ends it at once; nothing is lost then either, the next run reads the records again. Several instances with the same
+configuration share the work.
+
+A table that meets a record it cannot take stops there, by policy, and the others go on. The process exits with 1 when it
+ends while a table has stopped, or when all have. With --until-end it exits with 0 once all that was on the topics at the start
+is in snapshots and the group's offsets are committed.`,
+		Example: `  sink run -c sink.yaml
+  sink run -c sink.yaml --until-end      # catch up, commit, exit`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(file)
+			if err != nil {
+				return err
+			}
+			s := &service{cfg: cfg, untilEnd: untilEnd, log: newLogger(a.stderr, cfg.Log)}
+			return s.run(cmd.Context())
+		},
+	})
+	addConfigFlag(cmd, &file)
+	cmd.Flags().BoolVar(&untilEnd, "until-end", false, "stop once all that was on the topics at the start is committed")
+	return cmd
+}
+
+// addConfigFlag adds -c with its default.
+func addConfigFlag(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVarP(file, "config", "c", "sink.yaml", "configuration file")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
+}
+
+// service is all parts of one running sink.
+type service struct {
+	cfg      *config.Config
+	untilEnd bool
+	log      zerolog.Logger
+
+	// The demo looks on: listening is called with the status server's address, started with the connector before it runs.
+	listening func(address string)
+	started   func(*connector.Connector)
+}
+
+// run builds the parts, runs them until the context ends or the work is done, and waits for all.
+func (s *service) run(ctx context.Context) error {
+	limitMemory(int64(s.cfg.Memory), s.log)
+	listener, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(ctx, s.cfg, s.log)
+	if err != nil {
+		closeListener(listener)
+		return err
+	}
+	settings, err := connectorConfig(s.cfg, store, s.log)
+	if err != nil {
+		closeListener(listener)
+		return err
+	}
+	settings.UntilEnd = s.untilEnd
+	c, err := connector.New(settings)
+	if err != nil {
+		closeListener(listener)
+		return err
+	}
+	if s.started != nil {
+		s.started(c)
+	}
+	stopWeb := s.serve(listener, c)
+	s.log.Info().Str("version", versionOf()).Str("warehouse", s.cfg.Warehouse).Strs("brokers", s.cfg.Kafka.Brokers).
+		Str("group", s.cfg.Kafka.Group).Int("mappings", len(s.cfg.Tables)).Bool("until_end", s.untilEnd).Msg("started")
+	err = c.Run(ctx)
+	if webErr := stopWeb(); webErr != nil {
+		s.log.Error().Err(webErr).Msg("the status server ended early")
+	}
+	if err == nil {
+		s.log.Info().Msg("stopped")
+	}
+	return err
+}
+
+// listen opens the port of metrics and health, if there is to be one, so that a taken port is told before anything starts.
+func (s *service) listen(ctx context.Context) (net.Listener, error) {
+	if s.cfg.HTTP == "" {
+		return nil, nil
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.cfg.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("http: %w; set `http:` to a free address, or leave it out", err)
+	}
+	return l, nil
+}
+
+func closeListener(l net.Listener) {
+	if l != nil {
+		_ = l.Close()
+	}
+}
+
+// serve starts the status server. The function returned stops it and waits; the server outlives the context of the run, so
+// that the last checkpoint can be watched.
+func (s *service) serve(l net.Listener, c *connector.Connector) (stop func() error) {
+	if l == nil {
+		return func() error { return nil }
+	}
+	w := &web{stats: c.Stats, now: time.Now, started: time.Now()}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.serve(ctx, l) }()
+	s.log.Info().Str("address", l.Addr().String()).Msg("metrics, health and status")
+	if s.listening != nil {
+		s.listening(l.Addr().String())
+	}
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// openStore opens the warehouse and sees that it keeps what commits rest on.
+func openStore(ctx context.Context, cfg *config.Config, log zerolog.Logger) (object.Store, error) {
+	store, err := object.Open(ctx, cfg.Warehouse, s3Config(cfg.S3))
+	if err != nil {
+		return nil, err
+	}
+	err = object.Probe(ctx, store)
+	if errors.Is(err, object.ErrNoConditionalCreate) {
+		if !cfg.SingleWriter {
+			return nil, fmt.Errorf("warehouse %s: %w (If-None-Match): two writers would overwrite each other's snapshots; use a store that has it, or set `single-writer: true` if no other process ever writes these tables", cfg.Warehouse, err)
+		}
+		log.Warn().Msg("the store has no conditional create; single-writer says that nobody else writes the tables")
+		return store, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("warehouse %s: %w", cfg.Warehouse, err)
+	}
+	return store, nil
+}
