@@ -1,0 +1,127 @@
+//go:build integration
+
+package integration
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// crashRounds is how often the process is killed; `make chaos` asks for many.
+func crashRounds(t testing.TB) int {
+	t.Helper()
+	text := os.Getenv("SINK_CRASH_ROUNDS")
+	if text == "" {
+		return 8
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// dice are random by a seed that the log tells; SINK_SEED repeats one.
+func dice(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("SINK_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+		seed = n
+	}
+	t.Logf("SINK_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// quickCrash lets the group notice a killed member soon, and makes many small snapshots.
+var quickCrash = config{
+	"kafka":      config{"session-timeout": "1s"},
+	"checkpoint": config{"interval": "150ms", "records": 700},
+}
+
+// TestCrash kills the process at random moments, while records keep coming, and starts it again. In the end each record
+// is in the changelog exactly once (I2, I7), whatever the moment: during an upload, between data and changelog file,
+// before the manifest, before or after the snapshot, before or after the group's offsets (U25).
+func TestCrash(t *testing.T) {
+	for _, kind := range []string{disk, s3} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			random := dice(t)
+			rounds := crashRounds(t)
+			records := orders(t, 8000)
+			topic := records[0].Topic
+			createTopic(t, topic, 4)
+			l := newLake(t, kind)
+			path := newConfig(l, slug(t), bulkTable("my", topic, coordinateColumns)).with(quickCrash).write(t)
+
+			var sent []record
+			for round := range rounds {
+				next := records[len(sent):min(len(sent)+900, len(records))]
+				sent = append(sent, produceFresh(t, next)...)
+				p := start(t, "run", "-c", path)
+				time.Sleep(time.Duration(1200+random.IntN(2000)) * time.Millisecond)
+				require.True(t, p.running(), "round %d: it ended by itself", round)
+				p.kill()
+			}
+			sink(t, "run", "-c", path, "--until-end")
+
+			x := l.table("shop.orders")
+			changes := x.changes(t)
+			requireExactlyOnce(t, sent, changes)
+			rows := x.agreed(t)
+			requireFold(t, changes, []string{"id"}, rows)
+			requirePairs(t, changes, []string{"id"})
+			require.Equal(t, endOffsets(t, topic), x.latest(t).covered(t)[topic])
+			x.fsck(t, "--replay", "last")
+		})
+	}
+}
+
+// produceFresh produces records wherever their partitions end, and returns them without the fixture's offsets.
+func produceFresh(t testing.TB, records []record) []record {
+	t.Helper()
+	fresh := make([]record, len(records))
+	for i, r := range records {
+		r.Offset = nil
+		fresh[i] = r
+	}
+	produce(t, fresh)
+	return fresh
+}
+
+// TestStopGracefully sends SIGTERM while everything is still in buffers: it becomes a snapshot, the group's offsets
+// follow, and the exit code is 0.
+func TestStopGracefully(t *testing.T) {
+	t.Parallel()
+	records := produceFreshTopic(t, 5000)
+	topic := records[0].Topic
+	l := newLake(t, disk)
+	server := newServer(t)
+	c := newConfig(l, slug(t), bulkTable("my", topic, coordinateColumns)).with(config{
+		"checkpoint": config{"interval": "1h"}, "http": server.address,
+	})
+	p := start(t, "run", "-c", c.write(t))
+	until(t, time.Minute, func() bool {
+		return server.metric("sink_records_total", "table", "shop.orders") >= float64(len(records))
+	},
+		"the records are read")
+	x := l.table("shop.orders")
+	require.Empty(t, x.snapshots(t), "a checkpoint came too early for the test")
+	p.terminate(t)
+	require.Zero(t, p.wait(t, 30*time.Second), "exit code of a graceful stop")
+	requireExactlyOnce(t, records, x.changes(t))
+	require.Equal(t, endOffsets(t, topic), groupOffsets(t, slug(t))[topic])
+	x.fsck(t)
+}
+
+// produceFreshTopic makes a topic of the test's own with n of someOrders.
+func produceFreshTopic(t testing.TB, n int) []record {
+	t.Helper()
+	records := orders(t, n)
+	createTopic(t, records[0].Topic, 4)
+	return produceFresh(t, records)
+}
