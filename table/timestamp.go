@@ -51,17 +51,18 @@ func TimestampFits(nanos int32, precision int) bool {
 	return int64(nanos)%int64(powers[9-min(precision, 9)].lo) == 0
 }
 
-// mulAdd returns a*b+c, with b and c not negative, and whether it fits.
+// mulAdd returns a*b+c, with c not negative and below b, and whether it fits.
 func mulAdd(a, b, c int64) (int64, bool) {
 	hi, lo := bits.Mul64(uint64(abs64(a)), uint64(b))
-	if hi != 0 || lo > 1<<63 {
+	switch {
+	case hi != 0:
 		return 0, false
+	case a < 0:
+		lo -= uint64(c)
+		return -int64(lo), lo <= 1<<63
 	}
-	if a >= 0 {
-		sum := lo + uint64(c)
-		return int64(sum), sum < 1<<63
-	}
-	return -int64(lo) + c, true
+	sum, carry := bits.Add64(lo, uint64(c), 0)
+	return int64(sum), carry == 0 && sum < 1<<63
 }
 
 func abs64(n int64) int64 {
