@@ -62,6 +62,8 @@ var cities = []string{"Bergen", "Graz", "Lyon", "Porto", "Turku", "Zadar"}
 const prose = "the parcel was left with a neighbour who signed for it after the courier had called twice in the morning and once " +
 	"more before dusk, as nobody was at home, and the box showed no damage but for a corner that the rain had softened"
 
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 1)) }
+
 // addOrders adds the events of a busy table: inserts, updates of hot keys, deletes. It returns the rows.
 func addOrders(b testing.TB, w *Writer, r *rand.Rand, events, hot int, next *int64) (rows int) {
 	for range events {
@@ -93,7 +95,7 @@ func BenchmarkAdd(b *testing.B) {
 			w, err := New(Config{Schema: orders(b, key), Store: object.NewMem(), Path: "db.db/t"})
 			require.NoError(b, err)
 			// The rows are made beforehand: appending them is the decoder's work.
-			r := rand.New(rand.NewPCG(1, 1))
+			r := newRand()
 			from := table.NewBatch(w.plan.cfg.Schema.Fields)
 			for range 8192 {
 				id := r.Int64N(50_000)
@@ -136,7 +138,7 @@ func BenchmarkFlush(b *testing.B) {
 			store := object.NewMem()
 			w, err := New(Config{Schema: schema, Store: store, Path: "db.db/t"})
 			require.NoError(b, err)
-			r := rand.New(rand.NewPCG(1, 1))
+			r := newRand()
 			var next int64 = 1 << 20
 			rows, size := 0, int64(0)
 			b.ReportAllocs()
@@ -167,7 +169,7 @@ func BenchmarkFlush(b *testing.B) {
 func BenchmarkIdle(b *testing.B) {
 	schema := orders(b, table.BigInt)
 	store := object.NewMem()
-	r := rand.New(rand.NewPCG(1, 1))
+	r := newRand()
 	b.ReportAllocs()
 	for b.Loop() {
 		w, err := New(Config{Schema: schema, Store: store, Path: "db.db/t"})

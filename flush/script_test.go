@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/semaphore"
 
 	"sink/table"
 	"sink/table/datafile"
@@ -24,9 +25,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //
 //	table key=(a,b) [partition=(p)] [bucket=4] [option=value ...]   columns "name TYPE" in the input, one a line
 //	add          one record a line: "+I 1 a", or "-U 1 a / +U 1 b"; "null" is a null; prints the errors
+//	raise        lifts the sequence numbers
 //	spill, seal  what the writer does; seal prints the rows by kind
 //	flush        the files of the delta, row by row with sequence number and kind, and what the store did
-//	fail op=x    the next call of that kind fails
+//	discard, drop  the writer and the checkpoint let go
+//	fail op=x [nth=n]  the next call of that kind fails, or the n-th
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{t: t}
@@ -75,9 +78,10 @@ func (s *script) run(d *datadriven.TestData) string {
 		s.checkpoint.Discard(s.t.Context())
 		return s.outcome(nil)
 	case "fail":
-		var op string
+		op, nth := "", 1
 		d.ScanArgs(s.t, "op", &op)
-		s.fault = object.NewFault(s.mem, object.Rule{Ops: []object.Op{object.Op(op)}, Nth: 1, Err: errors.New("as told")})
+		d.MaybeScanArgs(s.t, "nth", &nth)
+		s.fault = object.NewFault(s.mem, object.Rule{Ops: []object.Op{object.Op(op)}, Nth: nth, Err: errors.New("as told")})
 		s.logged = 0
 		s.writer.plan.cfg.Store = s.fault
 		return s.reopen()
@@ -118,7 +122,10 @@ func (s *script) table(d *datadriven.TestData) string {
 }
 
 func (s *script) config(store object.Store) Config {
-	return Config{Schema: s.schema, Store: store, Path: "db.db/t", NewID: func() string { s.files++; return strconv.Itoa(s.files) }, ChunkRows: 4}
+	return Config{
+		Schema: s.schema, Store: store, Path: "db.db/t", Encoders: semaphore.NewWeighted(1), // one by one, in order
+		NewID: func() string { s.files++; return strconv.Itoa(s.files) }, ChunkRows: 4,
+	}
 }
 
 // reopen puts the present store below a writer and a checkpoint that are under way.

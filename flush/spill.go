@@ -74,9 +74,13 @@ func (w *Writer) moveTogether() {
 	}
 }
 
-// moved counts a row that was appended to the open chunk, and closes it when it is full.
+// moved counts a row that was appended to the open chunk, and closes it when it is full. A -U and its +U stay in one
+// chunk: else the next time rows of other buckets would come between them.
 func (w *Writer) moved(b *table.Batch) {
 	w.routed = b.Len()
+	if b.Kinds[w.routed-1] == table.UpdateBefore {
+		return
+	}
 	if w.routed >= w.plan.cfg.ChunkRows || cellBytes(b) >= int64(w.plan.cfg.ChunkBytes) {
 		w.closed += b.SizeBytes()
 		w.open = false
