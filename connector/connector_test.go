@@ -20,6 +20,7 @@ import (
 	"sink/debezium"
 	"sink/table"
 	"sink/table/object"
+	"sink/table/scan"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -238,4 +239,26 @@ func TestMissingTopic(t *testing.T) {
 	b := newBroker(t, 1, "other")
 	_, err := runConnector(t, b.config(object.NewMem(), crateTable()))
 	require.ErrorContains(t, err, "topic dock.orchard.crate (table orchard.crate) is not there")
+}
+
+// rowsOf returns the rows of a table as canonical JSON, by primary key. It reads with the project's own reader, which
+// integration/ compares with Paimon's.
+func rowsOf(t *testing.T, store object.Store, name string) []string {
+	t.Helper()
+	database, tableName, _ := strings.Cut(name, ".")
+	opened, err := scan.Open(context.Background(), store, table.NewPath(database, tableName))
+	require.NoError(t, err)
+	plan, err := opened.Plan(context.Background(), scan.At{}, nil)
+	require.NoError(t, err)
+	options := scan.Options{Ordered: true}
+	fields, err := plan.Fields(options)
+	require.NoError(t, err)
+	var rows []string
+	for batch, err := range plan.Rows(context.Background(), options) {
+		require.NoError(t, err)
+		for i := range batch.Len() {
+			rows = append(rows, string(table.AppendCanonicalRow(nil, fields, batch, i)))
+		}
+	}
+	return rows
 }

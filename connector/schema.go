@@ -101,15 +101,27 @@ func (w *worker) shapeTable(ctx context.Context, shape *debezium.Shape, key []st
 	if shape == nil || w.cfg.SchemaChange == Ignore {
 		return nil
 	}
-	return w.evolve(ctx, w.fields(shape))
+	fields, err := w.fields(shape)
+	if err != nil {
+		return err
+	}
+	return w.evolve(ctx, fields)
 }
 
 // fields returns the columns that a shape and the configuration ask of the table.
-func (w *worker) fields(shape *debezium.Shape) []table.Field {
+func (w *worker) fields(shape *debezium.Shape) ([]table.Field, error) {
 	var fields []table.Field
 	if shape != nil {
-		fields = shape.Fields(w.cfg.Types)
-		for _, f := range shape.KeyFields(w.cfg.Types) {
+		row, err := shape.Fields(w.cfg.Types)
+		if err != nil {
+			return nil, &refusal{reason: reasonSchema, err: fmt.Errorf("%s: %w", w.at(), err)}
+		}
+		key, err := shape.KeyFields(w.cfg.Types)
+		if err != nil {
+			return nil, &refusal{reason: reasonSchema, err: fmt.Errorf("%s: %w", w.at(), err)}
+		}
+		fields = row
+		for _, f := range key {
 			inRow := slices.ContainsFunc(fields, func(g table.Field) bool { return g.Name == f.Name })
 			if !inRow && slices.Contains(w.cfg.PrimaryKey, f.Name) {
 				fields = append(fields, f)
@@ -129,7 +141,7 @@ func (w *worker) fields(shape *debezium.Shape) []table.Field {
 			fields = append(fields, table.Field{Name: name, Type: w.cfg.Metadata[name].Type()})
 		}
 	}
-	return fields
+	return fields, nil
 }
 
 // create makes the table from what the first record declares, or from the configuration. When another instance was
@@ -161,7 +173,11 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 	if options["changelog-producer"] == "" {
 		options["changelog-producer"] = "input"
 	}
-	schema := table.NewSchema(w.fields(shape), primaryKey, w.cfg.PartitionBy, options)
+	fields, err := w.fields(shape)
+	if err != nil {
+		return err
+	}
+	schema := table.NewSchema(fields, primaryKey, w.cfg.PartitionBy, options)
 	if err := w.checkSchema(schema); err != nil {
 		return err
 	}

@@ -75,9 +75,12 @@ func (r *reader) image(wanted bool, name string) (bool, error) {
 }
 
 func (p *Plan) before(f *Frame, dst *table.Batch, ev *Event, im *images) error {
-	dst.Truncate(ev.First) // of a member that occurs twice the last one counts
-	im.before, im.after, im.keyOnly, im.settled = false, false, false, true
-	row, err := p.reader.image(f.Op == OpUpdate || f.Op == OpDelete, "before")
+	wanted := f.Op == OpUpdate || f.Op == OpDelete
+	if wanted { // of a member that occurs twice the last one counts
+		dst.Truncate(ev.First)
+		im.before, im.after, im.keyOnly, im.settled = false, false, false, true
+	}
+	row, err := p.reader.image(wanted, "before")
 	if !row || err != nil {
 		return err
 	}
