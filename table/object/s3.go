@@ -65,6 +65,7 @@ type S3Config struct {
 
 const (
 	defaultRetryFor  = time.Minute
+	pingFor          = 5 * time.Second
 	defaultPartBytes = 8 << 20
 	minPartBytes     = 5 << 20
 	maxPartBytes     = 1 << 30
@@ -240,9 +241,11 @@ func (s *S3) root() string {
 }
 
 // Ping asks the server for the bucket with one listing. A right to list that is missing is no error: it may not be
-// needed.
+// needed. It gives up early: whoever asks is waiting.
 func (s *S3) Ping(ctx context.Context) error {
-	_, err := retry(ctx, s, 0, func(ctx context.Context) ([]minio.ObjectInfo, error) { return s.listPage(ctx, s.root(), "", 1) })
+	quick := *s
+	quick.cfg.RetryFor = min(s.cfg.RetryFor, pingFor)
+	_, err := retry(ctx, &quick, 0, func(ctx context.Context) ([]minio.ObjectInfo, error) { return s.listPage(ctx, s.root(), "", 1) })
 	if err = s.explain("reach", "", err); errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
