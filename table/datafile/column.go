@@ -9,17 +9,22 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Bounds of a page. A reader holds one decoded page of every column, so pages are small; below, the codec and the page
-// header cost more.
-const (
-	pageRows  = 16 << 10
-	pageBytes = 512 << 10
-)
+// limits bound the pieces of a file. A reader holds one decoded page of every column, and a writer the compressed pages
+// of a row group, so neither is large; with smaller ones headers and the codec cost more.
+type limits struct {
+	pageRows   int
+	pageBytes  int // of the values; a single one may be larger
+	groupRows  int
+	groupBytes int // compressed
+}
+
+var defaultLimits = limits{pageRows: 16 << 10, pageBytes: 512 << 10, groupRows: 1 << 20, groupBytes: 16 << 20}
 
 // column collects the values of one leaf: those of the page in the making, and the finished pages of the chunk. All that
 // it holds is reused for the next chunk and file.
 type column struct {
-	leaf *leaf
+	leaf   *leaf
+	limits *limits
 
 	// The page in the making.
 	entries int     // level entries: values and nulls
@@ -47,7 +52,9 @@ type column struct {
 func (c *column) pendingBytes() int { return 8*len(c.words) + len(c.body) + len(c.def)/8 }
 
 // full tells whether the page in the making has reached its bounds.
-func (c *column) full() bool { return c.entries >= pageRows || len(c.body) >= pageBytes }
+func (c *column) full() bool {
+	return c.entries >= c.limits.pageRows || len(c.body) >= c.limits.pageBytes
+}
 
 // hasLevels tells whether the leaf has definition levels.
 func (c *column) hasLevels() bool { return c.leaf.maxDef > 0 }
@@ -123,6 +130,14 @@ func (c *column) flushPage(w *workspace) error {
 
 // encodePage puts levels and values into w.raw and returns the encoding of the values.
 func (c *column) encodePage(w *workspace) (format.Encoding, error) {
+	if c.plan.encoding == format.RLEDictionary && c.values > 0 {
+		if ok, err := c.encodeIndexed(w); err != nil || ok {
+			return format.RLEDictionary, err
+		}
+		if err := c.fallBack(w); err != nil {
+			return 0, err
+		}
+	}
 	w.raw = w.raw[:0]
 	if err := c.encodeLevels(w); err != nil {
 		return 0, err
@@ -130,14 +145,6 @@ func (c *column) encodePage(w *workspace) (format.Encoding, error) {
 	if c.values == 0 {
 		c.plain = true
 		return format.Plain, nil
-	}
-	if c.plan.encoding == format.RLEDictionary {
-		if ok, err := c.encodeIndexed(w); err != nil || ok {
-			return format.RLEDictionary, err
-		}
-		if err := c.fallBack(w); err != nil {
-			return 0, err
-		}
 	}
 	if c.plan.encoding == format.DeltaBinaryPacked {
 		c.packed = true
@@ -248,8 +255,8 @@ func (c *column) writePage(w *workspace, encoding format.Encoding) error {
 	return nil
 }
 
-// encodeIndexed appends the values as indexes into the dictionary, which grows by what is new. It does nothing and
-// returns false if it would grow beyond its bounds.
+// encodeIndexed puts levels and indexes into the dictionary, which grows by what is new, into w.raw. It returns false if
+// the dictionary would grow beyond its bounds.
 func (c *column) encodeIndexed(w *workspace) (bool, error) {
 	var ok bool
 	if c.leaf.physical.kind.words() {
@@ -261,6 +268,10 @@ func (c *column) encodeIndexed(w *workspace) (bool, error) {
 		return false, nil
 	}
 	c.indexed = true
+	w.raw = w.raw[:0]
+	if err := c.encodeLevels(w); err != nil {
+		return false, err
+	}
 	e := rle.Encoding{BitWidth: bitWidth(uint64(max(c.dict.len(), 1) - 1))}
 	w.raw = append(w.raw, byte(e.BitWidth))
 	var err error

@@ -9,15 +9,10 @@ import (
 	"sink/table/object"
 )
 
-// Bounds of a row group. Its pages are held in memory, compressed, until it is written.
-const (
-	groupBytes = 16 << 20
-	groupRows  = 1 << 20
-)
-
 // encoder writes one Parquet file at a time into an object, and is then used for the next.
 type encoder struct {
 	layout  *layout
+	limits  limits
 	columns []*column // by leaf; that of a twin is the other's
 	own     []int     // the leaves that are no twins
 	nested  []node    // by root; unused where it is not nested
@@ -42,14 +37,14 @@ type fileStats struct {
 	maxSeq  int64
 }
 
-func newEncoder(l *layout, comp *compressor) *encoder {
-	e := &encoder{layout: l, columns: make([]*column, len(l.leaves)), nested: make([]node, len(l.roots)), work: workspace{comp: comp}}
+func newEncoder(l *layout, limits limits, comp *compressor) *encoder {
+	e := &encoder{layout: l, limits: limits, columns: make([]*column, len(l.leaves)), nested: make([]node, len(l.roots)), work: workspace{comp: comp}}
 	for i := range l.leaves {
 		if twin := l.leaves[i].twin; twin >= 0 {
 			e.columns[i] = e.columns[twin]
 			continue
 		}
-		e.columns[i] = &column{leaf: &l.leaves[i]}
+		e.columns[i] = &column{leaf: &l.leaves[i], limits: &e.limits}
 		e.own = append(e.own, i)
 	}
 	e.shred.columns = e.columns
@@ -91,7 +86,7 @@ func (e *encoder) append(rows table.Rows) error {
 	}
 	e.count(rows)
 	e.rows += rows.Len()
-	if e.rows >= groupRows || e.groupBytes() >= groupBytes {
+	if e.rows >= e.limits.groupRows || e.groupBytes() >= e.limits.groupBytes {
 		return e.flushGroup()
 	}
 	return nil

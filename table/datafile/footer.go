@@ -74,7 +74,9 @@ func appendElement(c *compact, e *element, isRoot bool) {
 			c.int32(2, int32(p.width))
 		}
 	}
-	c.int32(3, int32(e.repeat))
+	if !isRoot {
+		c.int32(3, int32(e.repeat))
+	}
 	c.string(4, e.name)
 	if e.children > 0 || isRoot {
 		c.int32(5, int32(e.children))

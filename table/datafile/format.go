@@ -82,6 +82,7 @@ func (c Config) Alike(o Config) bool {
 type Format struct {
 	cfg     Config
 	layout  *layout
+	limits  limits
 	codec   format.CompressionCodec
 	keys    *table.RowEncoder // of the trimmed primary key
 	keyCols []int
@@ -112,7 +113,7 @@ func NewFormat(cfg Config) (*Format, error) {
 	}
 	keyCols := cfg.Schema.Indexes(cfg.Schema.TrimmedPrimaryKeys())
 	return &Format{
-		cfg: cfg, layout: l, codec: codec, keyCols: keyCols,
+		cfg: cfg, layout: l, limits: defaultLimits, codec: codec, keyCols: keyCols,
 		keys: table.NewRowEncoder(cfg.Schema.TypesOf(keyCols), keyCols),
 	}, nil
 }
@@ -129,7 +130,7 @@ func (f *Format) encoder() (*encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEncoder(f.layout, comp), nil
+	return newEncoder(f.layout, f.limits, comp), nil
 }
 
 // NewWriter returns a writer of new files for one bucket. It costs nothing until the first Append.

@@ -41,7 +41,7 @@ func (g *gatherer) check(rows table.Rows) error {
 // gatherSequences adds the rows' sequence numbers.
 func (c *column) gatherSequences(w *workspace, seqs []int64) error {
 	for len(seqs) > 0 {
-		n := min(len(seqs), pageRows-c.entries)
+		n := min(len(seqs), c.limits.pageRows-c.entries)
 		c.words = append(c.words, seqs[:n]...)
 		c.present(n)
 		if c.full() {
@@ -71,7 +71,7 @@ func (c *column) gatherKinds(w *workspace, rows table.Rows) error {
 // gather adds the cells of rows to a column that is not nested, page after page.
 func (c *column) gather(w *workspace, g *gatherer, refs []table.Ref) error {
 	for len(refs) > 0 {
-		n := min(len(refs), pageRows-c.entries)
+		n := min(len(refs), c.limits.pageRows-c.entries)
 		switch words := c.leaf.physical.kind.words(); {
 		case words && !g.nulls:
 			c.gatherWords(g, refs[:n])
@@ -146,7 +146,7 @@ func (c *column) gatherBytes(g *gatherer, refs []table.Ref) int {
 		body = binary.LittleEndian.AppendUint32(body, uint32(len(cell)))
 		body = append(body, cell...)
 		n++
-		if len(body) >= pageBytes {
+		if len(body) >= c.limits.pageBytes {
 			break
 		}
 	}
@@ -165,7 +165,7 @@ func (c *column) gatherCells(g *gatherer, refs []table.Ref) int {
 		}
 		c.body = appendValue(c.body, v.Bytes(row), c.leaf.physical)
 		c.present(1)
-		if len(c.body) >= pageBytes {
+		if len(c.body) >= c.limits.pageBytes {
 			return n + 1
 		}
 	}

@@ -1,6 +1,10 @@
 package datafile
 
 import (
+	"errors"
+	"fmt"
+	"io"
+
 	"sink/table"
 )
 
@@ -17,7 +21,8 @@ type MergeConfig struct {
 	Pick func(group table.Rows) int
 }
 
-// Last is the merge engine deduplicate: the newest row of a key stays, whatever its kind.
+// Last is the merge engine deduplicate: the newest row of a key stays, whatever its kind
+// (org.apache.paimon.mergetree.compact.DeduplicateMergeFunction).
 func Last(group table.Rows) int { return group.Len() - 1 }
 
 // LastNotDeleted is deduplicate with ignore-delete: the newest row that takes nothing away stays.
@@ -30,22 +35,246 @@ func LastNotDeleted(group table.Rows) int {
 	return -1
 }
 
-// Merger merges sorted sources into one sequence of rows, one a key, in key order.
-type Merger struct{}
+// Bounds of what a Merger holds: a batch of every source, and those whose rows are in what it returned last.
+const (
+	mergeBatchRows  = 1024
+	maxSpentBatches = 64 // beyond one a source
+	maxMergeSources = 1 << 14
+)
 
-// NewMerger returns a Merger that owns the sources: Close closes them.
-func NewMerger(cfg MergeConfig, sources []Source) (*Merger, error) { return &Merger{}, nil }
+// errUnsorted tells of a source whose rows do not ascend: merging it would give wrong rows.
+var errUnsorted = errors.New("rows are not sorted by key")
+
+// Merger merges sorted sources into one sequence of rows, one a key, in key order. It has one owner.
+type Merger struct {
+	sources []*mergeInput
+	tree    loserTree
+	order   rowOrder
+	pick    func(group table.Rows) int
+
+	started bool
+	spent   []*mergeBatch // whose rows are all in what was returned last, or dropped
+	free    []*mergeBatch
+	out     table.Rows
+	used    []*mergeBatch // by index in out.Batches
+	group   table.Rows
+	err     error
+}
+
+// NewMerger returns a Merger that owns the sources: Close closes them. Their batches have the columns of cfg.Fields.
+func NewMerger(cfg MergeConfig, sources []Source) (*Merger, error) {
+	if len(sources) > maxMergeSources {
+		return nil, fmt.Errorf("%d files to merge at once are more than %d", len(sources), maxMergeSources)
+	}
+	m := &Merger{pick: cfg.Pick, order: newRowOrder(cfg)}
+	for i, s := range sources {
+		m.sources = append(m.sources, &mergeInput{source: s, index: i, merger: m, fields: cfg.Fields})
+	}
+	return m, nil
+}
 
 // NextRows returns the next rows, at most max and at least one, as references into the sources' batches, which stay as
 // they are until the next call. After the last row it returns io.EOF.
-func (m *Merger) NextRows(max int) (table.Rows, error) { return table.Rows{}, nil }
+func (m *Merger) NextRows(max int) (table.Rows, error) {
+	if m.err == nil {
+		m.err = m.fill(max)
+	}
+	if m.err != nil {
+		return table.Rows{}, m.err
+	}
+	return m.out, nil
+}
 
 // Next is NextRows for those who want the rows in a batch of their own; see [Source].
-func (m *Merger) Next(dst *table.Batch, seqs *[]int64, max int) (int, error) { return 0, nil }
+func (m *Merger) Next(dst *table.Batch, seqs *[]int64, max int) (int, error) {
+	rows, err := m.NextRows(max)
+	if err != nil {
+		return 0, err
+	}
+	AppendRows(dst, rows)
+	*seqs = append(*seqs, rows.Seqs...)
+	return rows.Len(), nil
+}
 
 // Close closes the sources.
-func (m *Merger) Close() error { return nil }
+func (m *Merger) Close() error {
+	problems := make([]error, len(m.sources))
+	for i, s := range m.sources {
+		problems[i] = s.source.Close()
+	}
+	m.err = errors.Join(errors.New("the merger is closed"), m.err)
+	return errors.Join(problems...)
+}
 
-// Chain returns the rows of several sources one after the other: a sorted run of files with disjoint keys, of which one
-// is open at a time.
-func Chain(n int, open func(i int) (Source, error)) Source { return nil }
+// fill makes m.out.
+func (m *Merger) fill(max int) error {
+	m.forget()
+	if !m.started {
+		if err := m.start(); err != nil {
+			return err
+		}
+	}
+	for len(m.out.Refs) < max && len(m.spent) < maxSpentBatches+len(m.sources) {
+		head := m.tree.winner()
+		if head.done {
+			break
+		}
+		if err := m.mergeGroup(head); err != nil {
+			return err
+		}
+		if len(m.out.Refs) == 0 {
+			m.forget()
+		}
+	}
+	if len(m.out.Refs) == 0 {
+		return io.EOF
+	}
+	return nil
+}
+
+func (m *Merger) start() error {
+	m.started = true
+	if len(m.sources) == 0 {
+		return io.EOF
+	}
+	for _, s := range m.sources {
+		if err := s.advance(); err != nil {
+			return err
+		}
+	}
+	m.tree.build(m.sources, m.order.less)
+	return nil
+}
+
+// forget takes back the batches that the last rows referred to.
+func (m *Merger) forget() {
+	for _, b := range m.used {
+		b.slot = -1
+	}
+	m.used = m.used[:0]
+	m.out.Batches, m.out.Refs, m.out.Seqs = m.out.Batches[:0], m.out.Refs[:0], m.out.Seqs[:0]
+	m.free = append(m.free, m.spent...)
+	m.spent = m.spent[:0]
+}
+
+// mergeGroup takes all rows of the key at the head and appends the one that stays.
+func (m *Merger) mergeGroup(head *mergeInput) error {
+	g := &m.group
+	g.Refs, g.Seqs = g.Refs[:0], g.Seqs[:0]
+	first := m.order.remember(head)
+	for {
+		g.Refs, g.Seqs = append(g.Refs, m.ref(head)), append(g.Seqs, head.seq)
+		if err := head.advance(); err != nil {
+			return err
+		}
+		m.tree.replay(head.index)
+		head = m.tree.winner()
+		if head.done || !m.order.sameKey(head, first) {
+			break
+		}
+	}
+	keep := len(g.Refs) - 1
+	if m.pick != nil {
+		g.Batches = m.out.Batches
+		keep = m.pick(*g)
+	}
+	if keep >= 0 {
+		m.out.Refs, m.out.Seqs = append(m.out.Refs, g.Refs[keep]), append(m.out.Seqs, g.Seqs[keep])
+	}
+	return nil
+}
+
+// ref returns the reference to the row at the head of a source.
+func (m *Merger) ref(s *mergeInput) table.Ref {
+	b := s.batch
+	if b.slot < 0 {
+		b.slot = len(m.used)
+		m.used = append(m.used, b)
+		m.out.Batches = append(m.out.Batches, b.rows)
+	}
+	return table.MakeRef(b.slot, s.row)
+}
+
+// mergeBatch is a run of rows of one source.
+type mergeBatch struct {
+	rows *table.Batch
+	seqs []int64
+	keys rowKeys
+	slot int // in Merger.out, -1 if it is not there
+}
+
+// mergeInput is a source and the row at its head.
+type mergeInput struct {
+	source Source
+	index  int
+	merger *Merger
+	fields []table.Field
+
+	batch *mergeBatch
+	row   int
+	seq   int64
+	key   keyView
+	begun bool
+	done  bool
+}
+
+// unsorted tells which file to look at, where the source knows.
+func (s *mergeInput) unsorted() error {
+	if n, ok := s.source.(interface{ Name() string }); ok {
+		return fmt.Errorf("%s: %w", n.Name(), errUnsorted)
+	}
+	return errUnsorted
+}
+
+// advance goes on to the next row.
+func (s *mergeInput) advance() error {
+	if s.batch != nil && s.row+1 < s.batch.rows.Len() {
+		s.row++
+	} else if err := s.load(); err != nil || s.done {
+		return err
+	}
+	s.seq = s.batch.seqs[s.row]
+	before := s.key.prefix
+	s.merger.order.view(&s.key, &s.batch.keys, s.row)
+	if s.begun && s.key.prefix < before {
+		return s.unsorted()
+	}
+	s.begun = true
+	return nil
+}
+
+// load reads the next batch.
+func (s *mergeInput) load() error {
+	m := s.merger
+	if s.batch != nil {
+		m.spent = append(m.spent, s.batch)
+		s.batch = nil
+	}
+	b := m.newBatch(s.fields)
+	n, err := s.source.Next(b.rows, &b.seqs, mergeBatchRows)
+	if err == io.EOF {
+		m.free = append(m.free, b)
+		s.done = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if n != b.rows.Len() || n != len(b.seqs) || n == 0 {
+		return fmt.Errorf("a source of %d rows has %d in its batch", n, b.rows.Len())
+	}
+	m.order.encode(&b.keys, b.rows)
+	s.batch, s.row = b, 0
+	return nil
+}
+
+func (m *Merger) newBatch(fields []table.Field) *mergeBatch {
+	if n := len(m.free); n > 0 {
+		b := m.free[n-1]
+		m.free = m.free[:n-1]
+		b.rows.Reset()
+		b.seqs, b.slot = b.seqs[:0], -1
+		return b
+	}
+	return &mergeBatch{rows: table.NewBatch(fields), slot: -1}
+}

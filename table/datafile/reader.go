@@ -164,6 +164,9 @@ func (r *Reader) bindWanted(b *binder, fileSchema *table.Schema, want table.Fiel
 	return c, err
 }
 
+// Name returns the file's name in the store.
+func (r *Reader) Name() string { return r.name }
+
 // Rows returns the number of rows in the file.
 func (r *Reader) Rows() int64 { return r.file.meta.NumRows }
 
