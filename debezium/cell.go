@@ -29,10 +29,11 @@ type cell struct {
 	object  func(c *cell, r *reader, v *table.Vector) error // a JSON object
 	array   func(c *cell, r *reader, v *table.Vector) error // a JSON array
 
-	low, high int64 // integers: the range
+	low, high int64 // integers: the range; timestamps: what stands for the infinities
 	mul, div  int64 // times: from the source's unit to the column's
 	step      int64 // times: what the column's precision leaves of its unit
 	inside    bool  // part of a nested value: a placeholder is data
+	inRow     bool  // member of a ROW
 	buf       []byte
 
 	key, elem *cell // MAP; ARRAY has elem only
@@ -79,13 +80,17 @@ func show(b []byte) string {
 var notDeclared = declared{sort: sortAny, optional: true}
 
 // newCell compiles the way from a source value to a column; d is nil where events do not declare types.
-func newCell(d *declared, typ table.Type, types *Types, inside bool) (*cell, error) {
-	if d == nil {
-		d = &notDeclared
+func newCell(d *declared, typ table.Type, types *Types) (*cell, error) {
+	return makeCell(&cell{typ: typ, from: d, types: types})
+}
+
+// makeCell fills in a cell that has its types and its place.
+func makeCell(c *cell) (*cell, error) {
+	if c.from == nil {
+		c.from = &notDeclared
 	}
-	c := &cell{typ: typ, from: d, types: types, inside: inside}
 	ok := false
-	switch typ.Root {
+	switch c.typ.Root {
 	case table.TinyInt, table.SmallInt, table.Int, table.BigInt:
 		ok = c.toInteger()
 	case table.Float, table.Double:
@@ -108,7 +113,7 @@ func newCell(d *declared, typ table.Type, types *Types, inside bool) (*cell, err
 		return c, c.toNested()
 	}
 	if !ok {
-		return nil, fmt.Errorf("%s of the source cannot become %s; give the column another type, or leave it out", d, typ)
+		return nil, fmt.Errorf("%s of the source cannot become %s; give the column another type, or leave it out", c.from, c.typ)
 	}
 	return c, nil
 }

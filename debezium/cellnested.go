@@ -31,7 +31,7 @@ func (c *cell) toNested() error {
 
 // child compiles an element, a key or a member.
 func (c *cell) child(d *declared, typ table.Type) (*cell, error) {
-	k, err := newCell(d, typ, c.types, true)
+	k, err := makeCell(&cell{typ: typ, from: d, types: c.types, inside: true, inRow: c.typ.Root == table.RowType})
 	if err == nil {
 		k.tmp.Layout = typ.Layout()
 	}

@@ -82,7 +82,12 @@ func textOfNumber(c *cell, v *table.Vector, n *number) error {
 func (c *cell) scaledText(v *table.Vector, raw []byte) error {
 	digits, exp, neg := split(raw)
 	scale := c.from.scale
-	if scale < 0 || scale >= negativeScale {
+	if scale >= negativeScale {
+		for exp < 0 && digits[len(digits)-1] == '0' {
+			if exp++; len(digits) > 1 {
+				digits = digits[:len(digits)-1]
+			}
+		}
 		scale = 0
 	}
 	if exp > maxPlainDigits || exp < -maxPlainDigits {
@@ -188,6 +193,9 @@ func (c *cell) toBinary() bool {
 		c.bytes, c.text = setBytes, bytesOfBase64
 	case sortText, sortAny:
 		c.bytes, c.text = setBytes, bytesOfText
+		if c.inRow { // a geometry's wkb
+			c.text = bytesOfBase64
+		}
 	default:
 		return false
 	}
@@ -232,22 +240,24 @@ func (c *cell) decodeHex(b []byte) ([]byte, bool) {
 	return c.buf[:n], err == nil
 }
 
-// bytesOfText reads text in the mode that was stated, else in the one mode in which it can be read.
+// bytesOfText reads text in the mode that was stated, else in the one mode in which it can be read. The mode is that of
+// columns of bytes: bit(n) and geometry are base64 under every mode, and what cannot be the stated one is read as such.
 func bytesOfText(c *cell, v *table.Vector, b []byte) error {
-	var out []byte
-	ok := false
+	out, ok := []byte(nil), false
 	switch c.types.Binary {
-	case BinaryBase64:
-		out, ok = c.decode(base64.StdEncoding, b)
 	case BinaryBase64URL:
 		out, ok = c.decode(base64.URLEncoding, b)
 	case BinaryHex:
-		out, ok = c.decodeHex(b)
-	default:
+		if ok = isHex(b); ok {
+			out, ok = c.decodeHex(b)
+		}
+	case BinaryAuto:
 		return c.anyBytes(v, b)
 	}
 	if !ok {
-		return bad(ReasonType, "%s is not what types: {binary: ...} says", show(b))
+		if out, ok = c.decode(base64.StdEncoding, b); !ok {
+			return bad(ReasonType, "%s is not what types: {binary: ...} says", show(b))
+		}
 	}
 	return setBytes(c, v, out)
 }
@@ -258,10 +268,11 @@ func (c *cell) anyBytes(v *table.Vector, b []byte) error {
 		enc = base64.URLEncoding
 	}
 	out, isBase64 := c.decode(enc, b)
+	if !isBase64 && isHex(b) {
+		out, _ = c.decodeHex(b)
+		return setBytes(c, v, out)
+	}
 	if !isBase64 {
-		if out, ok := c.decodeHex(b); ok {
-			return setBytes(c, v, out)
-		}
 		return c.wrong(show(b))
 	}
 	if len(b) > 0 && isHex(b) {
@@ -270,9 +281,10 @@ func (c *cell) anyBytes(v *table.Vector, b []byte) error {
 	return setBytes(c, v, out)
 }
 
+// isHex reports whether text may be hex, whose letters Debezium writes small.
 func isHex(b []byte) bool {
 	for _, c := range b {
-		if _, ok := hexDigit(c); !ok {
+		if c-'0' > 9 && (c < 'a' || c > 'f') {
 			return false
 		}
 	}

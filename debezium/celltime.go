@@ -7,18 +7,28 @@ import (
 	"sink/table"
 )
 
-// What Debezium's PostgreSQL connector sends for infinity. Dates differ between snapshot and stream.
+// What Debezium's PostgreSQL connector sends for infinity: in milliseconds, in microseconds, and under nanoseconds the
+// bounds of an int64. Dates differ between snapshot and stream.
 const (
-	infinity     = 9223372036825200000
-	minusInf     = -9223372036832400000
-	infinityNano = math.MaxInt64
-	minusInfNano = math.MinInt64
+	infinityMillis = 9223372036825200
+	minusInfMillis = -9223372036832400
+	infinityMicros = infinityMillis * 1000
+	minusInfMicros = minusInfMillis * 1000
+	infinityNanos  = math.MaxInt64
+	minusInfNanos  = math.MinInt64
 
 	infinityDate         = -622191234
 	minusInfDate         = -625821272
 	infinityDateStreamed = -2147472692
 	minusInfDateStreamed = -2147472691
 )
+
+// infinityTexts are the same under time.precision.mode=isostring.
+var infinityTexts = map[string]bool{
+	"infinity": true, "-infinity": false,
+	"+292278994-08-16Z": true, "+292269055-12-02Z": false, "-5877611-06-21Z": true, "-5877611-06-22Z": false,
+	"+294247-01-10T04:00:25.2Z": true, "-290308-12-21T19:59:27.6Z": false,
+}
 
 // What InfinityMax makes of them: the bounds of what SQL engines read.
 var (
@@ -51,11 +61,6 @@ func (c *cell) infinite(v *table.Vector, positive bool) error {
 // gran is the finest part of a second that the column holds, in nanoseconds.
 func (c *cell) gran() int64 { return int64(pow10[9-min(c.typ.Precision, 9)]) }
 
-// infiniteText reads infinity as PostgreSQL writes it.
-func infiniteText(b []byte) (positive, ok bool) {
-	return len(b) > 0 && b[0] == 'i', string(b) == "infinity" || string(b) == "-infinity"
-}
-
 // toDate: DATE, from days or ISO text.
 func (c *cell) toDate() bool {
 	c.low, c.high = math.MinInt32, math.MaxInt32
@@ -83,7 +88,7 @@ func setDate(c *cell, v *table.Vector, n int64) error {
 }
 
 func dateOfText(c *cell, v *table.Vector, b []byte) error {
-	if positive, ok := infiniteText(b); ok {
+	if positive, ok := infinityTexts[string(b)]; ok {
 		return c.infinite(v, positive)
 	}
 	days, rest, ok := parseDate(b)
@@ -171,16 +176,22 @@ func (c *cell) scaleTo(unit int64) {
 	own := unitOf(c.typ.Precision)
 	c.mul, c.div = max(own/unit, 1), max(unit/own, 1)
 	c.step = c.gran() / (perNano / own)
+	switch unit {
+	case perMilli:
+		c.low, c.high = minusInfMillis, infinityMillis
+	case perMicro:
+		c.low, c.high = minusInfMicros, infinityMicros
+	default:
+		c.low, c.high = minusInfNanos, infinityNanos
+	}
 }
 
 func setTimestamp(c *cell, v *table.Vector, n int64) error {
-	if n >= infinity || n <= minusInf {
-		switch n {
-		case infinity, infinityNano:
-			return c.infinite(v, true)
-		case minusInf, minusInfNano:
-			return c.infinite(v, false)
-		}
+	switch n {
+	case c.high:
+		return c.infinite(v, true)
+	case c.low:
+		return c.infinite(v, false)
 	}
 	if c.div > 1 {
 		if n%c.div != 0 {
@@ -222,10 +233,12 @@ func timestampOfDate(c *cell, v *table.Vector, n int64) error {
 
 func timestampOfText(c *cell, v *table.Vector, b []byte) error {
 	m, ok := parseMoment(b)
-	if !ok {
-		if positive, ok := infiniteText(b); ok {
+	if !ok || len(b) > 0 && b[0] <= '-' {
+		if positive, ok := infinityTexts[string(b)]; ok {
 			return c.infinite(v, positive)
 		}
+	}
+	if !ok {
 		return c.wrong(show(b))
 	}
 	if c.typ.Root == table.LocalTimestamp {

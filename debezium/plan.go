@@ -114,7 +114,7 @@ func (p *Plan) bindAside() (errs []error) {
 			errs = append(errs, fmt.Errorf("column %s is both computed and metadata", name))
 		}
 		p.aside[i] = true
-		c, err := newCell(kind.declared(), p.types[i], &p.opts.Types, false)
+		c, err := newCell(kind.declared(), p.types[i], &p.opts.Types)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("metadata column %s: %w", name, err))
 		}
@@ -188,7 +188,7 @@ func (p *Plan) bindShape() (errs []error) {
 func (p *Plan) bindField(name string, col int, d *declared) (field, error) {
 	fd := field{name: name, col: col, key: p.isKey(name)}
 	var err error
-	if fd.cell, err = newCell(d, p.types[col], &p.opts.Types, false); err != nil {
+	if fd.cell, err = newCell(d, p.types[col], &p.opts.Types); err != nil {
 		return fd, fmt.Errorf("column %s: %w", name, err)
 	}
 	if d == nil {
