@@ -23,6 +23,7 @@ func (c *cell) toNested() error {
 	case c.typ.Root == table.RowType && (c.from.sort == sortStruct || c.from.sort == sortVarDecimal || c.from.sort == sortAny):
 		c.object = rowOfObject
 		err = c.children()
+	case c.from.sort == sortAny: // MULTISET: no form fits, but a column that no event has may be there
 	default:
 		err = fmt.Errorf("%s of the source cannot become %s; give the column another type, or leave it out", c.from, c.typ)
 	}
