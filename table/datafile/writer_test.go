@@ -3,6 +3,7 @@ package datafile
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -19,13 +20,13 @@ import (
 // TestPieces writes small pages, row groups and files, with every size of Append, and reads them back.
 func TestPieces(t *testing.T) {
 	r := newRand(t)
-	for range 6 {
+	for range 3 {
 		store := object.NewMem()
-		s := table.NewSchema(allTypes(), []string{"id"}, nil, map[string]string{"bucket": "1", "target-file-size": "64 kb"})
+		s := table.NewSchema(allTypes(), []string{"id"}, nil, map[string]string{"bucket": "1", "target-file-size": "32 kb"})
 		f := newTestFormat(t, s, store, Data)
 		f.limits = limits{pageRows: 1 + r.IntN(400), pageBytes: 1 + r.IntN(2000), groupRows: 1 + r.IntN(1000), groupBytes: 1 + r.IntN(64<<10)}
-		rows := randomRows(r, s.Fields, 3000, 1+r.IntN(1000))
-		files := writeRows(t, f, rows, 1+r.IntN(3000))
+		rows := randomRows(r, s.Fields, 1500, 1+r.IntN(1000))
+		files := writeRows(t, f, rows, 1+r.IntN(1500))
 		require.Greater(t, len(files), 1)
 		require.Equal(t, canonicalRows(s.Fields, rows), readRows(t, store, s, files, 1+r.IntN(500)))
 		checkFiles(t, store, s, files, rows)
@@ -91,9 +92,9 @@ func TestParquetGoReads(t *testing.T) {
 		store := object.NewMem()
 		s := table.NewSchema(allTypes(), []string{"id"}, nil, map[string]string{"bucket": "1", "file.compression": codec})
 		f := newTestFormat(t, s, store, Data)
-		f.limits.pageRows, f.limits.groupRows = 1000, 4000
-		rows := randomRows(r, s.Fields, 5000, 1000)
-		files := writeRows(t, f, rows, 5000)
+		f.limits.pageRows, f.limits.groupRows = 700, 2500
+		rows := randomRows(r, s.Fields, 3000, 1000)
+		files := writeRows(t, f, rows, 3000)
 		b, err := store.Get(context.Background(), table.Path("d.db/t").DataFile("", 0, files[0].Name))
 		require.NoError(t, err)
 		pf, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
@@ -142,45 +143,60 @@ func compareLeaves(t *testing.T, f *Format, rows table.Rows, leaf [][]parquet.Va
 		require.Len(t, leaf[i], c.entries, "%v", c.leaf.path)
 		word, rest := 0, c.body
 		for j, v := range leaf[i] {
+			def, rep := 0, 0
 			if c.leaf.maxDef > 0 {
-				require.EqualValues(t, c.def[j], v.DefinitionLevel())
+				def = int(c.def[j])
 			}
 			if c.leaf.maxRep > 0 {
-				require.EqualValues(t, c.rep[j], v.RepetitionLevel())
+				rep = int(c.rep[j])
 			}
-			if c.leaf.maxDef > 0 && c.def[j] < c.leaf.maxDef {
-				require.True(t, v.IsNull())
-				continue
-			}
-			if c.leaf.physical.kind.words() {
-				requireWord(t, c.words[word], v, c.leaf.physical.kind)
+			var want string
+			switch width := c.leaf.physical.width; {
+			case def < int(c.leaf.maxDef):
+				want = "<null>"
+			case c.leaf.physical.kind.words():
+				want = wordText(c.words[word], c.leaf.physical.kind)
 				word++
-				continue
+			default:
+				if width == 0 {
+					width = int(binary.LittleEndian.Uint32(rest))
+					rest = rest[4:]
+				}
+				want, rest = string(rest[:width]), rest[width:]
 			}
-			width := c.leaf.physical.width
-			if width == 0 {
-				width = int(rest[0]) | int(rest[1])<<8 | int(rest[2])<<16
-				rest = rest[4:]
+			got := valueText(v, c.leaf.physical.kind)
+			if want != got || def != v.DefinitionLevel() || rep != v.RepetitionLevel() {
+				t.Fatalf("%v, entry %d: %q at %d, %d, but %q at %d, %d", c.leaf.path, j, got, v.RepetitionLevel(), v.DefinitionLevel(), want, rep, def)
 			}
-			require.Equal(t, string(rest[:width]), string(v.Bytes()))
-			rest = rest[width:]
 		}
 	}
 }
 
-func requireWord(t *testing.T, want int64, v parquet.Value, k cellKind) {
-	switch k {
-	case cellBool:
-		require.Equal(t, want == 1, v.Boolean())
-	case cellInt32:
-		require.Equal(t, int32(want), v.Int32())
-	case cellInt64:
-		require.Equal(t, want, v.Int64())
-	case cellFloat:
-		require.Equal(t, want, wordOf(float64(v.Float()), k))
-	case cellDouble:
-		require.Equal(t, want, wordOf(v.Double(), k))
+func wordText(w int64, k cellKind) string {
+	if k == cellFloat {
+		w = int64(uint32(w))
 	}
+	return fmt.Sprint(w)
+}
+
+func valueText(v parquet.Value, k cellKind) string {
+	switch {
+	case v.IsNull():
+		return "<null>"
+	case k == cellBool && v.Boolean():
+		return "1"
+	case k == cellBool:
+		return "0"
+	case k == cellInt32:
+		return fmt.Sprint(v.Int32())
+	case k == cellInt64:
+		return fmt.Sprint(v.Int64())
+	case k == cellFloat:
+		return wordText(wordOf(float64(v.Float()), k), k)
+	case k == cellDouble:
+		return wordText(wordOf(v.Double(), k), k)
+	}
+	return string(v.Bytes())
 }
 
 // TestDictionaryGivesUp begins with few distinct values and goes on with many.
