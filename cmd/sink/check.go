@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sink/config"
@@ -122,7 +122,7 @@ func (c *checker) checkStore(ctx context.Context) {
 func (c *checker) checkKafka(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
-	opts := append([]kgo.Opt{kgo.RetryTimeout(reachWithin)}, c.settings.Kafka...)
+	opts := append(reachOptions(c.cfg), c.settings.Kafka...)
 	client, err := kgo.NewClient(opts...)
 	if err != nil {
 		c.say(checkFail, "kafka", "%v", err)
@@ -140,13 +140,18 @@ func (c *checker) checkKafka(ctx context.Context) {
 	c.checkGroup(ctx)
 }
 
+// reachOptions let a first contact fail soon: each seed is tried, and once more.
+func reachOptions(cfg *config.Config) []kgo.Opt {
+	return []kgo.Opt{kgo.RetryTimeout(reachWithin), kgo.RequestRetries(len(cfg.Kafka.Brokers) + 1)}
+}
+
 // reachError says what a user can do when the brokers do not answer.
 func reachError(cfg *config.Config, err error) error {
+	brokers := strings.Join(cfg.Kafka.Brokers, ", ")
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no broker of %s answered within %v; check kafka.brokers, kafka.tls and kafka.sasl, and that they are reachable from here",
-			strings.Join(cfg.Kafka.Brokers, ", "), reachWithin)
+		err = fmt.Errorf("no answer within %v", reachWithin)
 	}
-	return fmt.Errorf("brokers %s: %w", strings.Join(cfg.Kafka.Brokers, ", "), err)
+	return fmt.Errorf("brokers %s: %w; check kafka.brokers, kafka.tls and kafka.sasl, and that they are reachable from here", brokers, err)
 }
 
 // checkGroup sees that the consumer group is not another program's.
@@ -157,7 +162,7 @@ func (c *checker) checkGroup(ctx context.Context) {
 	}
 	g := groups[c.cfg.Kafka.Group]
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && (g.State == "Dead" || g.State == ""):
+	case errors.Is(err, kerr.GroupIDNotFound), err == nil && (g.State == "Dead" || g.State == ""):
 		c.say(checkOK, "group", "%s is new", c.cfg.Kafka.Group)
 	case err != nil:
 		c.say(checkNote, "group", "%s cannot be described: %v", c.cfg.Kafka.Group, err)

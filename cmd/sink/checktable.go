@@ -57,7 +57,7 @@ func (c *checker) checkMapping(ctx context.Context, t *connector.Table, details 
 			}
 		}
 		if len(topics) == 0 {
-			c.say(checkNote, "topics", "none matches %s yet", t.Pattern)
+			c.say(checkNote, "topics", "none matches %s yet", strings.TrimSuffix(strings.TrimPrefix(t.Pattern.String(), "^(?:"), ")$"))
 		}
 	}
 	if len(topics) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sink/commit"
@@ -76,7 +77,7 @@ func openOffsets(ctx context.Context, a *app, file string) (*offsets, error) {
 	if o.store, err = object.Open(ctx, cfg.Warehouse, s3Config(cfg.S3)); err != nil {
 		return nil, err
 	}
-	if o.client, err = kgo.NewClient(append([]kgo.Opt{kgo.RetryTimeout(reachWithin)}, o.settings.Kafka...)...); err != nil {
+	if o.client, err = kgo.NewClient(append(reachOptions(cfg), o.settings.Kafka...)...); err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
 	o.admin = kadm.NewClient(o.client)
@@ -85,6 +86,9 @@ func openOffsets(ctx context.Context, a *app, file string) (*offsets, error) {
 	if o.details, err = o.admin.ListTopics(reach); err == nil {
 		// The group's offsets come before the tables': an instance that commits in between would look like a rollback.
 		o.group, err = o.admin.FetchOffsets(reach, cfg.Kafka.Group)
+		if errors.Is(err, kerr.GroupIDNotFound) {
+			err = nil
+		}
 	}
 	if err != nil {
 		o.client.Close()

@@ -208,15 +208,23 @@ func canonicalCell(b []byte, format outputFormat) string {
 	return string(b)
 }
 
+// widestCell is how many characters of a table's cell are shown to people; JSON and CSV have all.
+const widestCell = 100
+
+// shorten cuts a cell that would tear a table apart.
+func shorten(s string, format outputFormat) string {
+	if format == formatCSV || utf8.RuneCountInString(s) <= widestCell {
+		return s
+	}
+	return string([]rune(s)[:widestCell-1]) + "…"
+}
+
 func nullText(format outputFormat) string {
 	if format == formatCSV {
 		return ""
 	}
 	return "NULL"
 }
-
-// widestCell is how many characters of a cell a table shows; JSON and CSV have all.
-const widestCell = 100
 
 // cellText keeps a text from breaking the lines of a table.
 func cellText(s string, format outputFormat) string {
@@ -225,9 +233,6 @@ func cellText(s string, format outputFormat) string {
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		s = strings.TrimPrefix(strings.TrimSuffix(string(jsonText(s)), `"`), `"`)
-	}
-	if utf8.RuneCountInString(s) > widestCell {
-		s = string([]rune(s)[:widestCell-1]) + "…"
 	}
 	return s
 }

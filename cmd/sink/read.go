@@ -150,7 +150,7 @@ func (p *rowPrinter) print(b *table.Batch, i int, before ...string) {
 	cells := append(make([]string, 0, len(p.columns)), before...)
 	for c := range p.fields {
 		p.cell = table.AppendCanonical(p.cell[:0], p.fields[c].Type, &b.Columns[c], i)
-		cells = append(cells, canonicalCell(p.cell, p.format))
+		cells = append(cells, shorten(canonicalCell(p.cell, p.format), p.format))
 	}
 	p.cells(cells)
 }
