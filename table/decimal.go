@@ -116,6 +116,10 @@ func decimalOf(t *Type, w int64, b []byte) (negative bool, a uint128) {
 // digits that the type has no room for are an error, ErrDecimalOverflow or ErrDecimalInexact, and nothing is appended;
 // zeros do no harm. Text that is no number is ErrDecimalSyntax.
 func AppendDecimalText(v *Vector, t *Type, text []byte) error {
+	if negative, n, ok := shortDecimal(text, t); ok {
+		appendDecimal(v, t, negative, uint128{lo: n})
+		return nil
+	}
 	d, err := scanDecimal(text)
 	if err != nil {
 		return err
@@ -141,6 +145,41 @@ func AppendDecimalText(v *Vector, t *Type, text []byte) error {
 	a, _ = a.mul(powers[shift])
 	appendDecimal(v, t, d.negative, a)
 	return nil
+}
+
+// shortDecimal reads a plain number of at most 18 digits, those that the scale adds included, that fits the type. It is not
+// ok for all others, which take the long way.
+func shortDecimal(text []byte, t *Type) (negative bool, n uint64, ok bool) {
+	i := 0
+	if len(text) > 0 && text[0] == '-' {
+		negative = true
+		i++
+	}
+	if len(text)-i > maxShortPrecision+1 {
+		return false, 0, false
+	}
+	digits, point := 0, -1
+	for ; i < len(text); i++ {
+		c := text[i] - '0'
+		switch {
+		case c <= 9:
+			n = n*10 + uint64(c)
+			digits++
+		case text[i] == '.' && point < 0:
+			point = digits
+		default:
+			return false, 0, false
+		}
+	}
+	more := t.Scale
+	if point >= 0 {
+		more -= digits - point
+	}
+	if digits == 0 || more < 0 || digits+more > maxShortPrecision {
+		return false, 0, false
+	}
+	n *= powers[more].lo
+	return negative, n, uint128{lo: n}.less(powers[t.Precision])
 }
 
 // scannedDecimal is a decimal number as found in text: the significant digits, without zeros before and after them,

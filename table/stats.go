@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"strconv"
@@ -93,6 +94,8 @@ type StatsCollector struct {
 	maxWord     int64
 	minBytes    []byte
 	maxBytes    []byte
+	minHead     uint64 // the first 8 bytes of minBytes and maxBytes, to tell most values without a look at the rest
+	maxHead     uint64
 }
 
 type statsKind uint8
@@ -266,27 +269,39 @@ func (c *StatsCollector) value(b []byte) {
 	if c.limit > 0 && len(b) > c.limit {
 		b = b[:c.limit]
 	}
-	if !c.seen {
-		c.minBytes, c.maxBytes, c.seen = append(c.minBytes[:0], b...), append(c.maxBytes[:0], b...), true
+	head := headOf(b)
+	if c.seen && head > c.minHead && head < c.maxHead {
 		return
 	}
-	if bytes.Compare(b, c.minBytes) < 0 {
-		c.minBytes = append(c.minBytes[:0], b...)
-	} else if bytes.Compare(b, c.maxBytes) > 0 {
-		c.maxBytes = append(c.maxBytes[:0], b...)
+	if !c.seen || bytes.Compare(b, c.minBytes) < 0 {
+		c.minBytes, c.minHead = append(c.minBytes[:0], b...), head
 	}
+	if !c.seen || bytes.Compare(b, c.maxBytes) > 0 {
+		c.maxBytes, c.maxHead = append(c.maxBytes[:0], b...), head
+	}
+	c.seen = true
+}
+
+// headOf returns the first 8 bytes as a number; its order is that of the values, but for values with the same head.
+func headOf(b []byte) uint64 {
+	if len(b) >= 8 {
+		return binary.BigEndian.Uint64(b)
+	}
+	var head uint64
+	for i, c := range b {
+		head |= uint64(c) << (56 - 8*i)
+	}
+	return head
 }
 
 func (c *StatsCollector) decimal(b []byte) {
-	if !c.seen {
-		c.minBytes, c.maxBytes, c.seen = append(c.minBytes[:0], b...), append(c.maxBytes[:0], b...), true
-		return
-	}
-	if compareDecimal(b, c.minBytes) < 0 {
+	if !c.seen || compareDecimal(b, c.minBytes) < 0 {
 		c.minBytes = append(c.minBytes[:0], b...)
-	} else if compareDecimal(b, c.maxBytes) > 0 {
+	}
+	if !c.seen || compareDecimal(b, c.maxBytes) > 0 {
 		c.maxBytes = append(c.maxBytes[:0], b...)
 	}
+	c.seen = true
 }
 
 // compareDecimal orders cells of DECIMAL above 18 digits.
