@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v3"
 )
 
 // maxDepth bounds aliases of aliases and merges of merges; both may be made to go in circles.
@@ -20,7 +20,6 @@ type decoder struct {
 	file     string
 	dir      string // of the file, absolute
 	at       map[string]position
-	anchors  map[string]ast.Node
 	problems []*Problem
 	depth    int
 }
@@ -29,63 +28,46 @@ func (d *decoder) problem(at position, key, format string, args ...any) {
 	d.problems = append(d.problems, &Problem{File: d.file, Line: at.line, Column: at.column, Key: key, Text: fmt.Sprintf(format, args...)})
 }
 
-func positionOf(n ast.Node) position {
-	if n == nil {
-		return position{1, 1}
-	}
-	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && !m.IsFlowStyle {
-		n = m.Values[0].Key
-	}
-	t := n.GetToken()
-	if t == nil || t.Position == nil {
-		return position{1, 1}
-	}
-	return position{t.Position.Line, t.Position.Column}
-}
+func positionOf(n *yaml.Node) position { return position{n.Line, n.Column} }
 
-// collectAnchors notes every &name of the file, so that *name may stand for it.
-func (d *decoder) collectAnchors(root ast.Node) {
-	ast.Walk(visitor(func(n ast.Node) {
-		if a, ok := n.(*ast.AnchorNode); ok && a.Name != nil {
-			d.anchors[a.Name.GetToken().Value] = a.Value
-		}
-	}), root)
-}
-
-type visitor func(ast.Node)
-
-func (v visitor) Visit(n ast.Node) ast.Visitor {
-	v(n)
-	return v
-}
-
-// resolve strips anchors and tags and follows aliases. It returns nil, with a problem noted, when it cannot.
-func (d *decoder) resolve(n ast.Node, key string) ast.Node {
+// resolve follows aliases. It returns nil, with a problem noted, when it cannot.
+func (d *decoder) resolve(n *yaml.Node, key string) *yaml.Node {
+	at := positionOf(n)
 	for range maxDepth {
-		switch t := n.(type) {
-		case *ast.AnchorNode:
-			n = t.Value
-		case *ast.AliasNode:
-			name := t.Value.GetToken().Value
-			target, ok := d.anchors[name]
-			if !ok {
-				d.problem(positionOf(t), key, "there is no anchor &%s in the file", name)
-				return nil
-			}
-			n = target
-		case *ast.TagNode:
-			d.problem(positionOf(t), key, "has a YAML tag %s: remove it", t.Start.Value)
+		switch {
+		case n.Kind == yaml.AliasNode:
+			n = n.Alias
+		case n.Style&yaml.TaggedStyle != 0:
+			d.problem(positionOf(n), key, "has a YAML tag %s: remove it", n.Tag)
 			return nil
 		default:
 			return n
 		}
 	}
-	d.problem(positionOf(n), key, "is an alias that leads in a circle")
+	d.problem(at, key, "is an alias that leads in a circle")
 	return nil
 }
 
+// The tags of scalars that are not text.
+const (
+	tagNull  = "!!null"
+	tagBool  = "!!bool"
+	tagInt   = "!!int"
+	tagFloat = "!!float"
+)
+
+// scalarTag returns what a scalar is; empty for a mapping or a list.
+func scalarTag(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.ShortTag()
+}
+
+func isNull(n *yaml.Node) bool { return scalarTag(n) == tagNull }
+
 // decode sets dst from a node. The tag is the field's.
-func (d *decoder) decode(n ast.Node, key string, dst reflect.Value, tag reflect.StructTag) {
+func (d *decoder) decode(n *yaml.Node, key string, dst reflect.Value, tag reflect.StructTag) {
 	at := positionOf(n)
 	if n = d.resolve(n, key); n == nil {
 		return
@@ -119,8 +101,8 @@ func (d *decoder) decode(n ast.Node, key string, dst reflect.Value, tag reflect.
 	case reflect.Map:
 		d.textMap(n, at, key, dst, tag)
 	case reflect.Bool:
-		if b, ok := n.(*ast.BoolNode); ok {
-			dst.SetBool(b.Value)
+		if value, err := strconv.ParseBool(n.Value); err == nil && scalarTag(n) == tagBool {
+			dst.SetBool(value)
 		} else {
 			d.problem(at, key, "wants true or false, not %s", describe(n))
 		}
@@ -139,9 +121,9 @@ func (d *decoder) decode(n ast.Node, key string, dst reflect.Value, tag reflect.
 }
 
 // scalar sets a text, checking it against the tag's enum.
-func (d *decoder) scalar(n ast.Node, at position, key string, dst reflect.Value, tag reflect.StructTag) {
+func (d *decoder) scalar(n *yaml.Node, at position, key string, dst reflect.Value, tag reflect.StructTag) {
 	allowed := enum(tag)
-	if _, isNull := n.(*ast.NullNode); isNull && slices.Contains(allowed, "null") {
+	if isNull(n) && slices.Contains(allowed, "null") {
 		dst.SetString("null")
 		return
 	}
@@ -163,31 +145,29 @@ func (d *decoder) scalar(n ast.Node, at position, key string, dst reflect.Value,
 }
 
 // text returns the text of a scalar. Numbers and booleans are text only when loose.
-func (d *decoder) text(n ast.Node, at position, key string, loose bool) (string, bool) {
-	switch t := n.(type) {
-	case *ast.StringNode:
-		return t.Value, true
-	case *ast.LiteralNode:
-		return t.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+func (d *decoder) text(n *yaml.Node, at position, key string, loose bool) (string, bool) {
+	switch scalarTag(n) {
+	case "":
+		d.problem(at, key, "wants text, not %s", describe(n))
+	case tagNull:
+		d.problem(at, key, "has no value: give one or remove the key")
+	case tagInt, tagFloat, tagBool:
 		if loose {
-			return n.GetToken().Value, true
+			return n.Value, true
 		}
 		d.problem(at, key, "wants text, not %s: put it in quotes", describe(n))
-	case *ast.NullNode:
-		d.problem(at, key, "has no value: give one or remove the key")
 	default:
-		d.problem(at, key, "wants text, not %s", describe(n))
+		return n.Value, true
 	}
 	return "", false
 }
 
 // unmarshal lets a type read a scalar itself. A whole number is good text for sizes.
-func (d *decoder) unmarshal(n ast.Node, at position, key string, u encoding.TextUnmarshaler) {
+func (d *decoder) unmarshal(n *yaml.Node, at position, key string, u encoding.TextUnmarshaler) {
 	_, isSize := u.(*Bytes)
-	if _, isInt := n.(*ast.IntegerNode); isInt && !isSize {
+	if scalarTag(n) == tagInt && !isSize {
 		if _, isTime := u.(*Duration); isTime {
-			d.problem(at, key, "%s has no unit: write %[1]ss for seconds, %[1]sms for milliseconds", n.GetToken().Value)
+			d.problem(at, key, "%s has no unit: write %[1]ss for seconds, %[1]sms for milliseconds", n.Value)
 			return
 		}
 	}
@@ -217,16 +197,16 @@ func (d *decoder) checkMin(at position, key string, v reflect.Value, tag reflect
 }
 
 // list sets a slice. One element may stand for a list of one.
-func (d *decoder) list(n ast.Node, at position, key string, dst reflect.Value, tag reflect.StructTag) {
+func (d *decoder) list(n *yaml.Node, at position, key string, dst reflect.Value, tag reflect.StructTag) {
 	elem := dst.Type().Elem()
 	isStruct := elem.Kind() == reflect.Struct && !reflect.PointerTo(elem).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
-	var nodes []ast.Node
-	switch t := n.(type) {
-	case *ast.SequenceNode:
-		nodes = t.Values
-	case *ast.NullNode:
+	var nodes []*yaml.Node
+	switch {
+	case n.Kind == yaml.SequenceNode:
+		nodes = n.Content
+	case isNull(n):
 		return
-	case *ast.MappingNode, *ast.MappingValueNode:
+	case n.Kind == yaml.MappingNode:
 		d.problem(at, key, "wants a list, not %s: put a dash before each element", describe(n))
 		return
 	default:
@@ -234,7 +214,7 @@ func (d *decoder) list(n ast.Node, at position, key string, dst reflect.Value, t
 			d.problem(at, key, "wants a list, not %s", describe(n))
 			return
 		}
-		nodes = []ast.Node{n}
+		nodes = []*yaml.Node{n}
 	}
 	out := reflect.MakeSlice(dst.Type(), len(nodes), len(nodes))
 	for i, e := range nodes {
@@ -249,7 +229,7 @@ func (d *decoder) list(n ast.Node, at position, key string, dst reflect.Value, t
 }
 
 // textMap sets a map of texts by name.
-func (d *decoder) textMap(n ast.Node, at position, key string, dst reflect.Value, tag reflect.StructTag) {
+func (d *decoder) textMap(n *yaml.Node, at position, key string, dst reflect.Value, tag reflect.StructTag) {
 	out := map[string]string{}
 	for _, e := range d.named(n, at, key, enum(tag)) {
 		out[e.Name] = e.Text
@@ -261,8 +241,8 @@ func (d *decoder) textMap(n ast.Node, at position, key string, dst reflect.Value
 
 // named returns the texts of a mapping in their order. Where all are allowed, numbers and booleans are taken as they are
 // written.
-func (d *decoder) named(n ast.Node, at position, key string, allowed []string) []Named {
-	if _, isNull := n.(*ast.NullNode); isNull {
+func (d *decoder) named(n *yaml.Node, at position, key string, allowed []string) []Named {
+	if isNull(n) {
 		return nil
 	}
 	entries, ok := d.entries(n, at, key)
@@ -300,37 +280,29 @@ func enum(tag reflect.StructTag) []string {
 }
 
 // integer returns the value of a whole number.
-func integer(n ast.Node) (int64, bool) {
-	i, ok := n.(*ast.IntegerNode)
-	if !ok {
-		return 0, false
-	}
-	switch v := i.Value.(type) {
-	case int64:
-		return v, true
-	case uint64:
-		return int64(v), v <= 1<<63-1
-	}
-	return 0, false
+func integer(n *yaml.Node) (int64, bool) {
+	i, err := strconv.ParseInt(n.Value, 0, 64)
+	return i, err == nil && scalarTag(n) == tagInt
 }
 
 // describe says what a node is, for "wants x, not y".
-func describe(n ast.Node) string {
-	switch t := n.(type) {
-	case *ast.StringNode:
-		return fmt.Sprintf("the text %q", t.Value)
-	case *ast.LiteralNode:
-		return "a text"
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		return "the number " + n.GetToken().Value
-	case *ast.BoolNode:
-		return n.GetToken().Value
-	case *ast.NullNode:
-		return "nothing"
-	case *ast.SequenceNode:
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.SequenceNode:
 		return "a list"
-	case *ast.MappingNode, *ast.MappingValueNode:
+	case yaml.MappingNode:
 		return "a mapping"
 	}
-	return strings.ToLower(n.Type().String())
+	switch scalarTag(n) {
+	case tagNull:
+		return "nothing"
+	case tagInt, tagFloat:
+		return "the number " + n.Value
+	case tagBool:
+		return n.Value
+	}
+	if strings.Contains(n.Value, "\n") {
+		return "a text"
+	}
+	return fmt.Sprintf("the text %q", n.Value)
 }

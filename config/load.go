@@ -1,16 +1,18 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"strconv"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"go.yaml.in/yaml/v3"
 )
 
 // maxFileBytes bounds the file: more is surely not a configuration.
@@ -51,8 +53,7 @@ func Parse(name string, text []byte, from Source) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the folder of %s: %w", name, err)
 	}
-	d := &decoder{from: from, file: name, dir: dir, at: c.at, anchors: map[string]ast.Node{}}
-	d.collectAnchors(root)
+	d := &decoder{from: from, file: name, dir: dir, at: c.at}
 	d.decode(root, "", reflect.ValueOf(c).Elem(), "")
 	c.complete()
 	v := &validator{Config: c, problems: d.problems}
@@ -85,32 +86,41 @@ func (c *Config) complete() {
 }
 
 // parse returns the one document of a text.
-func parse(name string, text []byte) (ast.Node, error) {
-	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		p := &Problem{File: name, Text: "is not YAML: " + err.Error()}
-		var syntax yaml.Error
-		if errors.As(err, &syntax) {
-			p.Text = "is not YAML: " + syntax.GetMessage()
-			if t := syntax.GetToken(); t != nil && t.Position != nil {
-				p.Line, p.Column = t.Position.Line, t.Position.Column
-			}
+func parse(name string, text []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var root *yaml.Node
+	for {
+		var doc yaml.Node
+		err := decoder.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		return nil, p
-	}
-	var root ast.Node
-	for _, doc := range file.Docs {
-		if doc == nil || doc.Body == nil || doc.Body.Type() == ast.CommentType || doc.Body.Type() == ast.CommentGroupType {
+		if err != nil {
+			return nil, syntaxProblem(name, err)
+		}
+		if len(doc.Content) == 0 || isNull(doc.Content[0]) {
 			continue
 		}
 		if root != nil {
-			at := positionOf(doc.Body)
+			at := positionOf(doc.Content[0])
 			return nil, &Problem{File: name, Line: at.line, Column: at.column, Text: "is a second document: one file is one configuration"}
 		}
-		root = doc.Body
+		root = doc.Content[0]
 	}
 	if root == nil {
 		return nil, &Problem{File: name, Text: "is empty: it needs at least kafka, warehouse and tables"}
 	}
 	return root, nil
+}
+
+var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// syntaxProblem gives the parser's message its place.
+func syntaxProblem(name string, err error) *Problem {
+	p := &Problem{File: name, Text: "is not YAML: " + syntaxLine.ReplaceAllString(err.Error(), "")}
+	if m := syntaxLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+		p.Line, _ = strconv.Atoi(m[1])
+		p.Column = 1
+	}
+	return p
 }

@@ -1,55 +1,47 @@
 package config
 
 import (
+	"iter"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v3"
 )
 
 // entry is one key of a mapping.
 type entry struct {
 	name  string
 	at    position // of the key
-	value ast.Node
+	value *yaml.Node
 }
 
 // entries returns the keys of a mapping in their order, with merged ones (<<) first and overridden by the mapping's own. A
 // key given twice is a problem.
-func (d *decoder) entries(n ast.Node, at position, key string) ([]entry, bool) {
-	var values []*ast.MappingValueNode
-	switch t := n.(type) {
-	case *ast.MappingNode:
-		values = t.Values
-	case *ast.MappingValueNode:
-		values = []*ast.MappingValueNode{t}
-	default:
+func (d *decoder) entries(n *yaml.Node, at position, key string) ([]entry, bool) {
+	if n.Kind != yaml.MappingNode {
 		d.problem(at, key, "wants a mapping of keys to values, not %s", describe(n))
 		return nil, false
 	}
 	var out []entry
-	merged := 0 // how many of out came by <<
-	for _, v := range values {
-		if v.Key.IsMergeKey() {
-			m := d.merge(v.Value, key)
-			out = append(m, out...)
-			merged += len(m)
+	for k, v := range pairs(n) {
+		if isMerge(k) {
+			out = append(d.merge(v, key), out...)
 		}
 	}
-	for _, v := range values {
-		if v.Key.IsMergeKey() {
+	merged := len(out) // how many came by <<
+	for k, v := range pairs(n) {
+		if isMerge(k) {
 			continue
 		}
-		e := entry{name: keyText(v.Key), at: positionOf(v.Key), value: v.Value}
+		e := entry{name: k.Value, at: positionOf(k), value: v}
 		i := slices.IndexFunc(out, func(o entry) bool { return o.name == e.name })
 		switch {
 		case i < 0:
 			out = append(out, e)
 		case i < merged:
-			out[i] = e
 			// From now on it is the mapping's own: a second one is a duplicate.
 			out = append(slices.Delete(out, i, i+1), e)
 			merged--
@@ -60,8 +52,22 @@ func (d *decoder) entries(n ast.Node, at position, key string) ([]entry, bool) {
 	return out, true
 }
 
+// pairs yields the keys and values of a mapping.
+func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(*yaml.Node, *yaml.Node) bool) {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i], n.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// isMerge reports whether a key is <<.
+func isMerge(k *yaml.Node) bool { return scalarTag(k) == "!!merge" }
+
 // merge returns the entries of what a << names: a mapping or a list of mappings.
-func (d *decoder) merge(n ast.Node, key string) []entry {
+func (d *decoder) merge(n *yaml.Node, key string) []entry {
 	if d.depth >= maxDepth {
 		d.problem(positionOf(n), key, "is a merge (<<) that leads in a circle")
 		return nil
@@ -72,9 +78,9 @@ func (d *decoder) merge(n ast.Node, key string) []entry {
 	if n = d.resolve(n, key); n == nil {
 		return nil
 	}
-	nodes := []ast.Node{n}
-	if list, ok := n.(*ast.SequenceNode); ok {
-		nodes = list.Values
+	nodes := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		nodes = n.Content
 	}
 	var out []entry
 	for _, m := range nodes {
@@ -89,14 +95,6 @@ func (d *decoder) merge(n ast.Node, key string) []entry {
 		}
 	}
 	return out
-}
-
-// keyText returns the text of a key. Names like 1 or true are fine for columns.
-func keyText(k ast.MapKeyNode) string {
-	if s, ok := k.(*ast.StringNode); ok {
-		return s.Value
-	}
-	return k.GetToken().Value
 }
 
 func join2(key, name string) string {
@@ -133,9 +131,9 @@ func fieldsOf(t reflect.Type) []field {
 }
 
 // mapping sets a struct.
-func (d *decoder) mapping(n ast.Node, at position, key string, dst reflect.Value) {
+func (d *decoder) mapping(n *yaml.Node, at position, key string, dst reflect.Value) {
 	var entries []entry
-	if _, isNull := n.(*ast.NullNode); !isNull {
+	if !isNull(n) {
 		var ok bool
 		if entries, ok = d.entries(n, at, key); !ok {
 			return

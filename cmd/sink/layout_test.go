@@ -49,7 +49,7 @@ var doors = map[string][]string{
 	"github.com/rs/zerolog":         {"connector", "cmd/sink"},
 	"github.com/prometheus":         {"cmd/sink"},
 	"github.com/spf13/cobra":        {"cmd/sink"},
-	"github.com/goccy/go-yaml":      {"config"},
+	"go.yaml.in/yaml/v3":            {"config"},
 	"github.com/stretchr/testify":   {"table/object/objecttest"},
 	"github.com/google/go-cmp":      {},
 	"go.uber.org/goleak":            {},
