@@ -148,9 +148,8 @@ func (c *column) encodePage(w *workspace) (format.Encoding, error) {
 	}
 	if c.plan.encoding == format.DeltaBinaryPacked {
 		c.packed = true
-		packed, err := c.packWords(w, c.words)
-		w.raw = append(w.raw, packed...)
-		return format.DeltaBinaryPacked, err
+		w.raw = appendPacked(w.raw, c.words, c.leaf.physical.kind == cellInt32)
+		return format.DeltaBinaryPacked, nil
 	}
 	c.plain = true
 	w.raw = c.appendPlain(w.raw, c.words, c.body)

@@ -18,7 +18,7 @@
 // page, encodes and compresses the page, and keeps it until the row group is full: no value is boxed, none allocates.
 // A chunk's encoding is chosen from a sample of its first page (see chooser.go): a dictionary for few distinct values,
 // DELTA_BINARY_PACKED for integers that it packs well, else PLAIN; and the codec is left out where it saves
-// less than an eighth. Three encodings are never written, because Paimon's Java reader misreads or refuses them:
+// less than a sixth. Three encodings are never written, because Paimon's Java reader misreads or refuses them:
 // DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT. A key column and its _KEY_ twin are encoded once.
 //
 // # How it is read

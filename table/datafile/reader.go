@@ -66,7 +66,7 @@ func Open(ctx context.Context, store object.Store, path table.Path, file *table.
 	if f := formatOf(file.Name); f != "parquet" {
 		return nil, fmt.Errorf("read %s: files of format %q are not read, only Parquet", file.Name, f)
 	}
-	partition, err := table.PartitionPath(fileSchema, file.Bucket.Partition)
+	partition, err := table.PartitionPath(want, file.Bucket.Partition)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file.Name, err)
 	}
