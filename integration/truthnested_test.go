@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -22,6 +23,8 @@ func nestedHolds(db, dbType, text string, typ, cell json.RawMessage) (bool, erro
 		return false, err
 	}
 	switch {
+	case strings.HasPrefix(dbType, "vector"):
+		return vectorHolds(text, cell)
 	case strings.HasPrefix(nested.Type, "ARRAY"):
 		return arrayHolds(db, strings.TrimSuffix(dbType, "[]"), text, nested.Element, cell)
 	case db == "pg" && dbType == "point":
@@ -135,6 +138,24 @@ func hstoreHolds(text, got string) (bool, error) {
 	for key, value := range want {
 		other, there := have[key]
 		if !there || (value == nil) != (other == nil) || value != nil && *value != *other {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// vectorHolds compares MySQL's bytes of a vector, 32-bit floats, to an array.
+func vectorHolds(text string, cell json.RawMessage) (bool, error) {
+	want, err := hex.DecodeString(text)
+	if err != nil {
+		return false, err
+	}
+	var got []float32
+	if err := json.Unmarshal(cell, &got); err != nil || len(want) != 4*len(got) {
+		return false, err
+	}
+	for i, have := range got {
+		if math.Float32frombits(binary.LittleEndian.Uint32(want[4*i:])) != have {
 			return false, nil
 		}
 	}

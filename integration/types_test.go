@@ -17,6 +17,12 @@ var typeTables = map[string][]string{
 	"my": {"t_bin", "t_char", "t_default", "t_generated", "t_geo", "t_int", "t_num", "t_other", "t_time", "t_time_zero"},
 }
 
+// typeSettings is what the values of a table ask for beyond the defaults.
+var typeSettings = map[string]config{
+	"pg.t_time":         {"types": config{"time": "int64"}}, // 24:00:00
+	"pg.t_time_special": {"on-error": "skip"},               // years beyond what microseconds in 64 bits reach
+}
+
 // TestReplayTypes replays every column type of both databases, in one run over all tables.
 func TestReplayTypes(t *testing.T) {
 	for _, db := range []string{"pg", "my"} {
@@ -54,7 +60,7 @@ func replayTypes(t *testing.T, db, encoding string, l lake, more config) {
 	var mappings []config
 	for _, name := range typeTables[db] {
 		mappings = append(mappings, table(prefix+db+"."+schemaTable(db)+"."+name, "types."+name,
-			config{"options": config{"bucket": "1"}, "types": config{"infinity": "null", "nan": "null"}}, more))
+			config{"options": config{"bucket": "1"}, "types": config{"infinity": "null", "nan": "null"}}, typeSettings[db+"."+name], more))
 	}
 	catchUp(t, newConfig(l, prefix+"group", mappings...))
 	truths := expected(t, db+"/b_types")
