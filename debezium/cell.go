@@ -34,6 +34,7 @@ type cell struct {
 	step      int64 // times: what the column's precision leaves of its unit
 	inside    bool  // part of a nested value: a placeholder is data
 	inRow     bool  // member of a ROW
+	clock     clock // of text with date and time
 	buf       []byte
 
 	key, elem *cell // MAP; ARRAY has elem only

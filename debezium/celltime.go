@@ -232,14 +232,16 @@ func timestampOfDate(c *cell, v *table.Vector, n int64) error {
 }
 
 func timestampOfText(c *cell, v *table.Vector, b []byte) error {
-	m, ok := parseMoment(b)
-	if !ok || len(b) > 0 && b[0] <= '-' {
-		if positive, ok := infinityTexts[string(b)]; ok {
-			return c.infinite(v, positive)
-		}
-	}
+	m, ok := c.clock.moment(b)
 	if !ok {
-		return c.wrong(show(b))
+		if m, ok = parseMoment(b); !ok || b[0] <= '-' {
+			if positive, ok := infinityTexts[string(b)]; ok {
+				return c.infinite(v, positive)
+			}
+		}
+		if !ok {
+			return c.wrong(show(b))
+		}
 	}
 	if c.typ.Root == table.LocalTimestamp {
 		if !m.zoned {
@@ -249,18 +251,17 @@ func timestampOfText(c *cell, v *table.Vector, b []byte) error {
 	} else if m.zone != 0 {
 		return bad(ReasonType, "%s has a time zone; give the column the type TIMESTAMP(%d) WITH LOCAL TIME ZONE", show(b), c.typ.Precision)
 	}
-	if c.typ.Precision <= 6 && m.nano%c.gran() == 0 && m.second > -1<<43 && m.second < 1<<43 { // most text is this
-		unit := unitOf(c.typ.Precision)
-		v.AppendWord(m.second*unit + m.nano/(perNano/unit))
-		return nil
-	}
 	return c.setMoment(v, m.second, m.nano)
 }
 
 // setMoment appends seconds and nanoseconds since the epoch.
 func (c *cell) setMoment(v *table.Vector, second, nano int64) error {
-	if nano%c.gran() != 0 {
+	if g := c.gran(); g > 1 && nano%g != 0 {
 		return c.misfit(string(appendMoment(nil, second, nano)))
+	}
+	if c.typ.Precision <= 6 && c.typ.Precision > 3 && second > -1<<43 && second < 1<<43 { // most are this
+		v.AppendWord(second*perMicro + nano/1e3)
+		return nil
 	}
 	unit := int64(perMilli)
 	if c.typ.Precision > 3 && c.typ.Precision <= 6 {

@@ -107,19 +107,32 @@ type folded struct {
 	plan   *Plan
 	shape  *Shape
 	batch  *table.Batch
-	rows   map[string][]string
+	rows   map[string]map[string]string // by key, by column
 	events []Event
 }
 
 func (fo *folder) add(r *fixtureRecord) {
 	var f Frame
 	err := fo.decoder.Frame(context.Background(), r.record(fo.t), &f)
-	if fo.bad(err) || f.Kind != KindChange && f.Kind != KindFlat {
+	if fo.bad(err) {
 		return
 	}
 	tab := fo.tables[r.Topic]
+	switch f.Kind {
+	case KindChange, KindFlat:
+	case KindTruncate:
+		clear(tab.rows)
+		return
+	case KindTombstone:
+		if tab != nil {
+			fo.tombstone(&f, tab)
+		}
+		return
+	default:
+		return
+	}
 	if tab == nil {
-		tab = &folded{rows: map[string][]string{}}
+		tab = &folded{rows: map[string]map[string]string{}}
 		fo.tables[r.Topic] = tab
 	}
 	if tab.plan == nil || tab.shape != f.Shape {
@@ -151,6 +164,16 @@ func (fo *folder) add(r *fixtureRecord) {
 	}
 }
 
+// tombstone deletes by the record key; after the delete that it follows it changes nothing.
+func (fo *folder) tombstone(f *Frame, tab *folded) {
+	tab.batch.Reset()
+	_, err := tab.plan.AppendKey(f, tab.batch)
+	if !fo.bad(err) {
+		_, key := tab.cells(0)
+		delete(tab.rows, key)
+	}
+}
+
 func (fo *folder) bad(err error) bool {
 	if err == nil {
 		return false
@@ -161,12 +184,13 @@ func (fo *folder) bad(err error) bool {
 	return true
 }
 
-func (tab *folded) cells(row int) (cells []string, key string) {
-	for i := range tab.schema.Fields {
-		cells = append(cells, string(table.AppendCanonical(nil, tab.schema.Fields[i].Type, &tab.batch.Columns[i], row)))
+func (tab *folded) cells(row int) (cells map[string]string, key string) {
+	cells = map[string]string{}
+	for i, f := range tab.schema.Fields {
+		cells[f.Name] = string(table.AppendCanonical(nil, f.Type, &tab.batch.Columns[i], row))
 	}
 	for _, name := range tab.schema.PrimaryKeys {
-		key += cells[tab.schema.FieldIndex(name)] + "\x00"
+		key += cells[name] + "\x00"
 	}
 	return cells, key
 }
@@ -177,4 +201,3 @@ func schemaOf(t testing.TB, shape *Shape, types Types) *table.Schema {
 	require.NoError(t, err)
 	return &table.Schema{Fields: fields, PrimaryKeys: shape.Key}
 }
-

@@ -281,6 +281,10 @@ func (w *wrappers[S]) unwrap(b []byte) (p payload, schema S, err error) {
 		p = payload{b: b[len(w.prefix):], wrapped: true}
 		return p, w.last, p.settle()
 	}
+	if bare(b) {
+		p.b = b
+		return p, schema, nil
+	}
 	parts, ok, err := splitWrapper(b)
 	if err != nil {
 		return p, schema, err
@@ -305,6 +309,12 @@ func (w *wrappers[S]) unwrap(b []byte) (p payload, schema S, err error) {
 		w.prefix, w.last = append(w.prefix[:0], b[:len(b)-len(p.b)]...), schema
 	}
 	return p, schema, p.settle()
+}
+
+// bare reports at a glance that b is an object without wrapper, which holds for most that have none: the first name
+// begins with another letter than those of a wrapper.
+func bare(b []byte) bool {
+	return len(b) > 2 && b[0] == '{' && b[1] == '"' && b[2] != 's' && b[2] != 'p' && b[2] != '\\'
 }
 
 // settle finds out whether the payload is null.

@@ -55,19 +55,13 @@ func (r *reader) digits(c *cell, v *table.Vector) error {
 	if neg {
 		i++
 	}
-	first, n := i, int64(0)
-	for ; i < len(b); i++ {
-		d := b[i] - '0'
-		if d > 9 {
-			break
-		}
-		n = n*10 + int64(d)
-	}
-	simple := i > first && i-first <= 18 && (b[first] != '0' || i == first+1) && (i == len(b) || b[i] != '.' && b[i]|0x20 != 'e')
-	if !simple {
+	u, k := digitsAt(b, i)
+	end := i + k
+	if k == 0 || k >= maxDigits || k > 1 && b[i] == '0' || end < len(b) && (b[end] == '.' || b[end]|0x20 == 'e') {
 		return r.bigNumber(c, v)
 	}
-	r.i = i
+	r.i = end
+	n := int64(u)
 	if neg {
 		if n == 0 && c.float != nil {
 			return r.minusZero(c, v)
@@ -75,7 +69,7 @@ func (r *reader) digits(c *cell, v *table.Vector) error {
 		n = -n
 	}
 	if c.integer == nil {
-		return c.wrong(string(b[first:i]))
+		return c.wrong(string(b[i:end]))
 	}
 	return c.integer(c, v, n)
 }

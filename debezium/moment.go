@@ -196,6 +196,40 @@ func parseMoment(b []byte) (m moment, ok bool) {
 	return m, ok
 }
 
+// clock reads moments in the form that Debezium writes, 2024-02-29T12:34:56.789012Z, and remembers the day of the last one.
+type clock struct {
+	date [10]byte
+	days int64
+}
+
+// moment is not ok for any other form.
+func (c *clock) moment(b []byte) (m moment, ok bool) {
+	if len(b) < 20 || len(b) > 27 || b[10] != 'T' || b[len(b)-1] != 'Z' {
+		return m, false
+	}
+	if [10]byte(b) != c.date {
+		days, rest, ok := parseDate(b[:10])
+		if !ok || len(rest) > 0 || b[0]-'0' > 9 {
+			return m, false
+		}
+		c.date, c.days = [10]byte(b), days
+	}
+	hour, minute, second := two(b, 11), two(b, 14), two(b, 17)
+	if hour > 23 || minute > 59 || second > 59 || b[13] != ':' || b[16] != ':' {
+		return m, false
+	}
+	m.second, m.zoned = c.days*secondsPerDay+int64(hour*3600+minute*60+second), true
+	if len(b) == 20 {
+		return m, true
+	}
+	fraction, n := digitsAt(b, 20)
+	if b[19] != '.' || n == 0 || n != len(b)-21 {
+		return m, false
+	}
+	m.nano = int64(fraction * pow10[9-n])
+	return m, true
+}
+
 // parseSpan reads [-]H..H:MM[:SS[.fraction]] with any number of hours, and a Z that may follow, as nanoseconds.
 func parseSpan(b []byte) (nanos int64, ok bool) {
 	neg := len(b) > 0 && b[0] == '-'

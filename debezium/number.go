@@ -1,5 +1,7 @@
 package debezium
 
+import "encoding/binary"
+
 // number is a JSON number, split while it is checked. Its value is digits * 10^exp, negated if neg.
 type number struct {
 	raw    []byte // as it stands in the text
@@ -10,32 +12,65 @@ type number struct {
 	whole  bool // written without fraction and exponent
 }
 
+// maxDigits is how many digits a uint64 always holds.
+const maxDigits = 19
+
+// digitsAt reads the digits from b[i] on. The value is right for up to maxDigits of them.
+func digitsAt(b []byte, i int) (value uint64, n int) {
+	rest := b[i:]
+	for len(rest) >= 8 {
+		x := binary.LittleEndian.Uint64(rest)
+		if !eightDigits(x) {
+			break
+		}
+		value = value*1e8 + valueOf8(x)
+		rest = rest[8:]
+	}
+	for k, c := range rest {
+		if c -= '0'; c > 9 {
+			return value, len(b) - i - len(rest) + k
+		}
+		value = value*10 + uint64(c)
+	}
+	return value, len(b) - i
+}
+
+// eightDigits reports whether the bytes of x are all digits.
+func eightDigits(x uint64) bool {
+	const high = 0xf0f0f0f0f0f0f0f0
+	return x&high|(x+0x0606060606060606)&high>>4 == 0x3333333333333333
+}
+
+// valueOf8 is the number that eight digits make, the first in the lowest byte: pairs, then fours, then all.
+func valueOf8(x uint64) uint64 {
+	x = x & 0x0f0f0f0f0f0f0f0f * (10<<8 + 1) >> 8
+	x = x & 0x00ff00ff00ff00ff * (100<<16 + 1) >> 16
+	return x & 0x0000ffff0000ffff * (10000<<32 + 1) >> 32
+}
+
 // number reads a JSON number, whose first byte is at b[i].
 func (s *scanner) number() (number, error) {
-	b, i := s.b, s.i
-	n := number{whole: true}
-	if b[i] == '-' {
-		n.neg = true
-		i++
-	}
-	first := i
-	for ; i < len(b) && b[i]-'0' <= 9; i++ {
-		n.push(b[i])
-	}
-	if i == first || b[first] == '0' && i > first+1 {
+	b := s.b
+	i := s.i + bit(b[s.i] == '-')
+	value, whole := digitsAt(b, i)
+	n := number{digits: value, neg: i > s.i, whole: true, long: whole > maxDigits}
+	if whole == 0 || b[i] == '0' && whole > 1 {
 		return n, s.fail("bad number")
 	}
+	i += whole
 	if i < len(b) && b[i] == '.' {
 		n.whole = false
-		i++
-		first = i
-		for ; i < len(b) && b[i]-'0' <= 9; i++ {
-			n.push(b[i])
-		}
-		n.exp = int64(first - i)
-		if i == first {
+		fraction, k := digitsAt(b, i+1)
+		if k == 0 {
 			return n, s.fail("bad number")
 		}
+		if n.exp = int64(-k); value == 0 {
+			whole = 0
+		}
+		if n.long = whole+k > maxDigits; !n.long {
+			n.digits = value*pow10[k] + fraction
+		}
+		i += 1 + k
 	}
 	if i < len(b) && b[i]|0x20 == 'e' {
 		n.whole = false
@@ -48,14 +83,6 @@ func (s *scanner) number() (number, error) {
 	n.raw = b[s.i:i]
 	s.i = i
 	return n, nil
-}
-
-func (n *number) push(c byte) {
-	if n.digits >= 1e18 {
-		n.long = true
-		return
-	}
-	n.digits = n.digits*10 + uint64(c-'0')
 }
 
 // maxExponent bounds exponents, so that sums of them do not overflow.

@@ -126,44 +126,42 @@ func stops(x uint64) uint64 {
 	return ((quote-eachByte)&^quote | (slash-eachByte)&^slash | (x-eachByte*' ')&^x) & eachHigh
 }
 
-// plain returns the index of the first byte from i on that is a quote, backslash or control character, and whether any
-// byte before it may be outside ASCII.
-func plain(b []byte, i int) (int, bool) {
-	var high uint64
-	for i+8 <= len(b) {
-		x := binary.LittleEndian.Uint64(b[i:])
-		high |= x & eachHigh
+// plain returns the length of the run of plain string bytes at the start of b, and whether a byte of it may be outside
+// ASCII.
+func plain(b []byte) (n int, high bool) {
+	rest, marks := b, uint64(0)
+	for len(rest) >= 8 {
+		x := binary.LittleEndian.Uint64(rest)
+		marks |= x & eachHigh
 		if m := stops(x); m != 0 {
-			return i + bits.TrailingZeros64(m)>>3, high != 0
+			return len(b) - len(rest) + bits.TrailingZeros64(m)>>3, marks != 0
 		}
-		i += 8
+		rest = rest[8:]
 	}
-	for i < len(b) {
-		c := b[i]
+	for i, c := range rest {
 		if c == '"' || c == '\\' || c < ' ' {
-			break
+			return len(b) - len(rest) + i, marks != 0
 		}
-		high |= uint64(c & 0x80)
-		i++
+		marks |= uint64(c & 0x80)
 	}
-	return i, high != 0
+	return len(b), marks != 0
 }
 
 // str reads a string, whose opening quote is at b[i], and returns its text. The text is part of b or of scratch: it
 // holds until the next string is read.
 func (s *scanner) str() ([]byte, error) {
 	start := s.i + 1
-	i, high := plain(s.b, start)
-	if i < len(s.b) && s.b[i] == '"' {
-		text := s.b[start:i]
-		if high && !utf8.Valid(text) {
+	rest := s.b[start:]
+	n, high := plain(rest)
+	if n < len(rest) && rest[n] == '"' {
+		if high && !utf8.Valid(rest[:n]) {
 			s.i = start
 			return nil, s.fail("string is not UTF-8")
 		}
-		s.i = i + 1
-		return text, nil
+		s.i = start + n + 1
+		return rest[:n], nil
 	}
-	return s.escaped(start, i)
+	return s.escaped(start, start+n)
 }
 
 // escaped reads the rest of a string that begins at start and has something to look at in b[i].
@@ -189,7 +187,8 @@ func (s *scanner) escaped(start, i int) ([]byte, error) {
 		if out, err = s.escape(out); err != nil {
 			return nil, err
 		}
-		i, _ = plain(s.b, s.i)
+		n, _ := plain(s.b[s.i:])
+		i = s.i + n
 		out = append(out, s.b[s.i:i]...)
 	}
 }
@@ -333,29 +332,25 @@ func (s *scanner) skipInside(c byte, depth int) error {
 }
 
 func (s *scanner) skipString() error {
-	start := s.i + 1
-	i, high := plain(s.b, start)
-	if i < len(s.b) && s.b[i] == '"' && !high {
-		s.i = i + 1
+	rest := s.b[s.i+1:]
+	n, high := plain(rest)
+	if n < len(rest) && rest[n] == '"' && !high {
+		s.i += n + 2
 		return nil
 	}
 	_, err := s.str()
 	return err
 }
 
+// skipNumber passes over a number. What is not a plain whole one is checked by the book.
 func (s *scanner) skipNumber() error {
-	b, i := s.b, s.i
-	if b[i] == '-' {
-		i++
-	}
-	digits := i
-	for i < len(b) && b[i]-'0' <= 9 {
-		i++
-	}
-	if i < len(b) && (b[i] == '.' || b[i]|0x20 == 'e') || i == digits || b[digits] == '0' && i > digits+1 {
+	i := s.i + bit(s.b[s.i] == '-')
+	_, n := digitsAt(s.b, i)
+	end := i + n
+	if n == 0 || n > 1 && s.b[i] == '0' || end < len(s.b) && (s.b[end] == '.' || s.b[end]|0x20 == 'e') {
 		_, err := s.number()
 		return err
 	}
-	s.i = i
+	s.i = end
 	return nil
 }

@@ -17,6 +17,7 @@ var profileTypes = map[string]Types{
 	"pg_b_types_p3_double":    {Binary: BinaryHex},
 	"pg_b_types_p4_isostring": {Binary: BinaryBase64URL},
 	"my_b_types_p4_isostring": {Binary: BinaryBase64URL},
+	"pg_c_identity_p2_hex":    {Binary: BinaryHex, Unavailable: "__gone"},
 	"my_b_types_p2_string":    {Binary: BinaryBase64},
 	"pg_b_types_p2_string":    {Binary: BinaryBase64},
 }
@@ -37,7 +38,7 @@ func fixtureNames(t testing.TB, patterns ...string) (names []string) {
 // with what SQL says. What differs is in differences, with the reason.
 func TestFixtures(t *testing.T) {
 	used := map[int]bool{}
-	for _, name := range fixtureNames(t, "*_a_basic_*", "*_b_types_*") {
+	for _, name := range fixtureNames(t, "*_a_basic_*", "*_b_types_*", "*_c_identity_*", "*_e_events_*", "*_h_routing_p1_*", "*_f_unwrap_*") {
 		fix := loadFixture(t, name)
 		types := profileTypes[name]
 		types.Infinity = InfinityMax
@@ -104,7 +105,9 @@ func compareTables(t *testing.T, fix *fixture, fo *folder, declared map[string]*
 	for topic, tab := range fo.tables {
 		source := topic[strings.IndexByte(topic, '.')+1:]
 		want, ok := fix.Expected[source]
-		require.True(t, ok, source)
+		if !ok || len(tab.schema.PrimaryKeys) == 0 { // of another database, or a table without key
+			continue
+		}
 		seen := 0
 		for _, row := range want.Rows {
 			var key string
@@ -113,6 +116,11 @@ func compareTables(t *testing.T, fix *fixture, fo *folder, declared map[string]*
 				key += sqlContext{}.cell(want.Columns[pk], row[pk], tab.schema.Fields[i].Type) + "\x00"
 			}
 			have, ok := tab.rows[key]
+			d := difference{name, encoding, source, "", strings.TrimSuffix(key, "\x00")}
+			if k := d.known(); !ok && k >= 0 {
+				used[k] = true
+				continue
+			}
 			if !ok && failed[topic] && (*row["id"] == "4" || *row["id"] == "104") {
 				continue
 			}
@@ -121,24 +129,34 @@ func compareTables(t *testing.T, fix *fixture, fo *folder, declared map[string]*
 				continue
 			}
 			seen++
-			for i, f := range tab.schema.Fields {
+			for _, f := range tab.schema.Fields {
+				if _, ok := want.Columns[f.Name]; !ok { // added by ExtractNewRecordState
+					continue
+				}
 				x := sqlContext{binary: fo.types.Binary, unit: perMicro}
-				if d := declared[topic].value.row.member(f.Name); fo.schemas != nil && d.sort == sortTime {
+				if d := declared[topic].value.row.member(f.Name); fo.schemas != nil && d != nil && d.sort == sortTime {
 					x.unit = d.unit // without schema a number is kept as it is
 				}
 				w := x.cell(want.Columns[f.Name], row[f.Name], f.Type)
-				if have[i] == w {
+				h, ok := have[f.Name]
+				if !ok {
+					h = "null"
+				}
+				if h == w {
 					continue
 				}
-				d := difference{name, encoding, source, f.Name, have[0]}
+				d := difference{name, encoding, source, f.Name, have["id"]}
 				if k := d.known(); k >= 0 {
 					used[k] = true
 					continue
 				}
-				wrong = append(wrong, fmt.Sprintf("%s row %s column %s (%s, %s): have %.200s want %.200s", source, have[0], f.Name, want.Columns[f.Name], f.Type, have[i], w))
+				wrong = append(wrong, fmt.Sprintf("%s row %s column %s (%s, %s): have %.200s want %.200s", source, have["id"], f.Name, want.Columns[f.Name], f.Type, h, w))
 			}
 		}
-		if seen != len(tab.rows) {
+		d := difference{name, encoding, source, "+", ""}
+		if k := d.known(); seen != len(tab.rows) && k >= 0 {
+			used[k] = true
+		} else if seen != len(tab.rows) {
 			wrong = append(wrong, fmt.Sprintf("%s: %d rows, want %d", source, len(tab.rows), seen))
 		}
 	}
@@ -171,6 +189,7 @@ type knownDifference struct {
 }
 
 const (
+	extra    = "+" // as a column: there are rows that SQL does not have
 	streamed = "101|102|103|104|105|106|107|108"
 	all      = "*"
 )
@@ -207,6 +226,15 @@ var differences = []knownDifference{
 	{difference{"pg_b_types_p4_isostring", all, "public.t_time", "t0|t3|t6", "7|107"}, "23: 24:00:00 is 00:00:00"},
 	{difference{"pg_b_types_p3_double", all, "public.t_time", "t6|ts6", all}, "25: connect cuts microseconds"},
 	{difference{"pg_b_types_*", all, "public.t_char", "c|c1", all}, "27: char(n) is padded, which its cast to text is not"},
+	{difference{"pg_c_identity_*", all, "public.t_index", extra, ""}, "2: under REPLICA IDENTITY USING INDEX a delete has no key, and a changed key leaves the old row"},
+	{difference{"pg_c_identity_*", all, "public.t_toast_default", all, "2"}, "3: an unchanged TOAST column is not sent"},
+	{difference{"pg_h_routing_*", all, "public.events", all, all}, "10: changes of a partitioned table come under its partitions' topics"},
+	{difference{"*_f_unwrap_*", all, "shop.customers|shop.thin|public.customers|public.thin", "level", "5|20"}, "11: NULL is sent as the default"},
+	{difference{"pg_c_identity_*", "json", "public.t_generated", "twice", all}, "14: a generated column is absent in the stream"},
+	{difference{"my_c_identity_*", all, "shop.t_auto", "|+", "|18446744073709551614"}, "21: BIGINT UNSIGNED is negative where its type is not propagated, in keys too"},
+	{difference{"*_e_events_p2_default", all, "shop.*|public.*", extra, ""}, "29: a truncate is not sent by default"},
+	{difference{"*_f_unwrap_*", "json_schema*", "shop.customers|public.customers", "note", all}, "33: ADD COLUMN with a default sends nothing for old rows"},
+	{difference{"*_f_unwrap_p5_drop", all, "shop.*|public.*", extra, ""}, "ExtractNewRecordState with delete.tombstone.handling.mode=drop sends no deletes"},
 	{difference{"pg_b_types_*", all, "public.t_geo", "p", all}, "28: a point has a WKB too, which SQL does not print"},
 }
 
