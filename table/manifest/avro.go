@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 )
 
 // shape is the family of an Avro type.
@@ -72,6 +73,37 @@ func parseSchema(text []byte) (*node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("avro schema: %w", err)
 	}
+	return n, nil
+}
+
+// parsed keeps schemas by their text: a process meets a handful of them, each at the head of thousands of files. Trees of nodes
+// never change once parsed.
+var parsed struct {
+	sync.Mutex
+	byText map[string]*node
+}
+
+// maxParsed bounds what parsed keeps.
+const maxParsed = 64
+
+// knownSchema is parseSchema, but for a text that was parsed before.
+func knownSchema(text []byte) (*node, error) {
+	parsed.Lock()
+	n, ok := parsed.byText[string(text)]
+	parsed.Unlock()
+	if ok {
+		return n, nil
+	}
+	n, err := parseSchema(text)
+	if err != nil {
+		return nil, err
+	}
+	parsed.Lock()
+	defer parsed.Unlock()
+	if parsed.byText == nil || len(parsed.byText) >= maxParsed {
+		parsed.byText = make(map[string]*node)
+	}
+	parsed.byText[string(text)] = n
 	return n, nil
 }
 

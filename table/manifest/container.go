@@ -55,7 +55,7 @@ func openContainer(b []byte) (*container, error) {
 	if r.codec, err = codecByName(codecName); err != nil {
 		return nil, err
 	}
-	if r.schema, err = parseSchema(schemaText); err != nil {
+	if r.schema, err = knownSchema(schemaText); err != nil {
 		return nil, err
 	}
 	return r, nil
