@@ -125,7 +125,7 @@ type Result struct {
 // Unless the error is ErrUnsettled no snapshot names the delta's files, and the caller may delete them. After
 // ErrUnsettled it calls Resume, which tells whether the delta is in the table.
 func (c *Committer) Commit(ctx context.Context, d table.Delta) (Result, error) {
-	if err := checkDelta(&d, c.schema); err != nil {
+	if err := checkDelta(&d); err != nil {
 		return Result{}, fmt.Errorf("commit to table %s: %w", c.path, err)
 	}
 	return c.newTask(&d).run(ctx)

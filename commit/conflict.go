@@ -13,7 +13,7 @@ import (
 
 // checkDelta tells whether a delta can be right by itself: what it breaks would be a fault of the program, and would
 // break the table.
-func checkDelta(d *table.Delta, s *table.Schema) error {
+func checkDelta(d *table.Delta) error {
 	if len(d.Removed) > 0 && len(d.Progress.Offsets) > 0 {
 		return fmt.Errorf("a delta that removes files moves offsets, too")
 	}
@@ -35,8 +35,6 @@ func checkDelta(d *table.Delta, s *table.Schema) error {
 				return fmt.Errorf("%s file %s is in bucket %d of %d", list.what, f.Name, f.Bucket.Number, f.TotalBuckets)
 			case f.Level != 0 && (len(d.Removed) == 0 || list.what == "changelog"):
 				return fmt.Errorf("%s file %s has level %d, but new input has level 0", list.what, f.Name, f.Level)
-			case f.SchemaID > s.ID:
-				return fmt.Errorf("%s file %s has schema %d, but the newest is %d", list.what, f.Name, f.SchemaID, s.ID)
 			case f.SizeBytes <= 0 || f.Rows <= 0:
 				return fmt.Errorf("%s file %s has %d bytes and %d rows", list.what, f.Name, f.SizeBytes, f.Rows)
 			case len(d.Removed) == 0 && f.MaxSeq > d.Progress.MaxSequence:
@@ -85,6 +83,13 @@ func (t *task) check(ctx context.Context) error {
 		}
 		if err := checkFence(v.ours, t.delta); err != nil {
 			return err
+		}
+	}
+	for _, files := range [][]table.File{t.delta.Added, t.delta.Changelog} {
+		for i := range files {
+			if f := &files[i]; f.SchemaID > t.schema.ID {
+				return fmt.Errorf("file %s has schema %d, but the newest is %d", f.Name, f.SchemaID, t.schema.ID)
+			}
 		}
 	}
 	if err := t.checkBuckets(ctx); err != nil {

@@ -215,6 +215,19 @@ func TestTripwire(t *testing.T) {
 		_, err = a.Resume(ctx)
 		require.ErrorIs(t, err, ErrReplaced)
 	})
+	t.Run("another instance's is overwritten", func(t *testing.T) {
+		w, a, r := setup(t)
+		b := w.open(w.store)
+		w.commit(b, 1, 10)
+		r, err := a.Commit(ctx, w.next(r.Progress, 0, 10)) // 4
+		require.NoError(t, err)
+		w.commit(b, 1, 10)
+		_, err = a.Commit(ctx, w.delta(7, 5, 6, 100)) // fenced, but it has seen 5
+		require.ErrorIs(t, err, ErrFenced)
+		overwrite(w, 5)
+		_, err = a.Commit(ctx, w.next(r.Progress, 0, 10))
+		require.ErrorIs(t, err, ErrReplaced)
+	})
 	t.Run("rolled back", func(t *testing.T) {
 		w, a, r := setup(t)
 		w.rollback(1)
@@ -363,6 +376,30 @@ func TestReadsLagBehind(t *testing.T) {
 		progress = r.Progress
 	}
 	require.Equal(t, at(100), w.check()[part(0)])
+}
+
+// A base that is listed but cannot be read for a moment is no proof that it is gone.
+func TestBaseNotVisibleForAMoment(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(nil)
+	h := &hook{Store: w.store}
+	a := w.open(h)
+	w.commit(a, 0, 10)
+	r := w.commit(a, 0, 10)
+	created, hidden := false, 2
+	h.before = func(op, name string) error {
+		created = created || op == "create"
+		if created && hidden > 0 && op == "get" && name == w.path.Snapshot(2) {
+			hidden--
+			return errAbsent
+		}
+		return nil
+	}
+	r, err := a.Commit(ctx, w.next(r.Progress, 0, 10))
+	require.NoError(t, err)
+	require.EqualValues(t, 3, r.SnapshotID)
+	require.Zero(t, hidden)
+	require.Equal(t, at(30), w.check()[part(0)])
 }
 
 // Whatever answer the create gives, and whatever the store did: the delta is in one snapshot, or the error says that it
