@@ -55,7 +55,7 @@ func (c config) with(changes config) config {
 // write writes the file and returns its path.
 func (c config) write(t testing.TB) string {
 	t.Helper()
-	text, err := yaml.MarshalWithOptions(c, yaml.UseJSONMarshaler(), yaml.Indent(2))
+	text, err := yaml.Marshal(c)
 	require.NoError(t, err)
 	return writeFile(t, "sink.yaml", string(text))
 }
