@@ -22,8 +22,16 @@ type rewind struct {
 
 // adjust replaces the group's offsets of newly assigned partitions by those of the tables' newest snapshots: the group's are
 // a courtesy to lag monitors, the snapshots' are the truth. It runs in the client's group goroutine and may wait for a store;
-// its context ends when the assignment is taken back.
+// its context ends when the assignment is taken back. The client joins the group as soon as it is made, so the first call
+// waits until the connector is ready.
 func (c *Connector) adjust(ctx context.Context, assigned map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.life.Done():
+		return nil, context.Cause(c.life)
+	}
 	c.update(func(s *Stats) { s.Rebalances++; s.BrokersReady = true })
 	logs, err := backoff.Retry(ctx, func() (map[table.TopicPartition]partitionLog, error) { return c.describeLogs(ctx, assigned) },
 		backoff.WithMaxElapsedTime(0), backoff.WithBackOff(retries()), backoff.WithNotify(func(err error, next time.Duration) {

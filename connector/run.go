@@ -30,7 +30,8 @@ type Connector struct {
 	queued   *memory // the part of memory that is records
 	encoders *semaphore.Weighted
 	offsets  *groupOffsets
-	goal     *goal // nil unless UntilEnd
+	goal     *goal         // nil unless UntilEnd
+	ready    chan struct{} // closed when all of the above is set and checked
 
 	life    context.Context // ends when the process must let go of everything
 	endLife context.CancelCauseFunc
@@ -57,6 +58,7 @@ func New(cfg Config) (*Connector, error) {
 		routes:   map[string][]*worker{},
 		cursors:  map[table.TopicPartition]map[*worker]int{},
 		wake:     func() {},
+		ready:    make(chan struct{}),
 	}
 	c.life, c.endLife = context.WithCancelCause(context.Background())
 	client, err := kgo.NewClient(c.clientOptions()...)
@@ -79,6 +81,7 @@ func (c *Connector) Run(ctx context.Context) error {
 		c.running.Wait()
 		return err
 	}
+	close(c.ready)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	c.running.Go(func() { c.offsets.run(c.life) })
