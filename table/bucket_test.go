@@ -10,8 +10,11 @@ import (
 func TestBucketVectors(t *testing.T) {
 	var vectors []rowVector
 	require.NoError(t, json.Unmarshal(fixture(t, "buckets.json.gz"), &vectors))
-	require.Greater(t, len(vectors), 500)
+	require.Greater(t, len(vectors), 1000)
 	for _, v := range vectors {
+		if string(v.Values[0]) == "-0" && isFloat(v.Types[0].Root) {
+			continue // Jackson read it as an integer
+		}
 		b := oneRow(t, v.Types, v.Values)
 		f, err := newBucketFunc(v.Function, v.Types, allColumns(len(v.Types)))
 		require.NoError(t, err)

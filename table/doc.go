@@ -7,7 +7,7 @@
 // type (see [Type.Layout]):
 //
 //	Words   BOOLEAN (0, 1), TINYINT, SMALLINT, INT, BIGINT, DATE (days), TIME (milliseconds of the day),
-//	        FLOAT (IEEE bits in the low 32), DOUBLE (IEEE bits), DECIMAL of precision <= 18 (unscaled),
+//	        FLOAT (IEEE bits in the low 32, zeros above), DOUBLE (IEEE bits), DECIMAL of precision <= 18 (unscaled),
 //	        TIMESTAMP of precision <= 3 (milliseconds) and <= 6 (microseconds) since the epoch: one int64 a cell
 //	Bytes   everything else, as one byte string a cell: CHAR, VARCHAR (UTF-8), BINARY, VARBINARY;
 //	        DECIMAL of precision > 18 as 16 bytes of big-endian two's complement;
@@ -15,6 +15,13 @@
 //	        ARRAY, MAP, MULTISET and ROW in the nested encoding (see nested.go)
 //
 // These are the units of Paimon's Parquet files, so that a writer copies words instead of converting them.
+//
+// # Where the format comes from
+//
+// The bytes are those of Apache Paimon 1.3: org.apache.paimon.types (types), schema.TableSchema and
+// schema.SchemaValidation (schemas), data.BinaryRow (rows), bucket.* (buckets), utils.PartitionPathUtils (paths),
+// casting.CastExecutors (casts), statistics.* (bounds). The tests compare with what Paimon itself computed; testdata/README.md
+// tells how.
 //
 // # What a commit carries
 //

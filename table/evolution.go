@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -75,8 +76,8 @@ func (e *IncompatibleError) Error() string {
 //   - a comment is filled in where there is none
 //
 // Columns of the primary key and of the partition keep their types, for Paimon cannot change them. The new schema's id is
-// one above s's; its TimeMillis is s's, for the caller to set. If nothing differs it is s itself, without changes. If
-// a column does not fit, the error is an *IncompatibleError.
+// one above s's; its TimeMillis is s's, for the caller to set. If nothing differs it is s itself, without changes. If a
+// column does not fit, the error is an *IncompatibleError; a new one that Paimon does not allow is an error, too.
 func Evolve(s *Schema, want []Field) (*Schema, []Change, error) {
 	out := s.Clone()
 	var changes []Change
@@ -108,6 +109,9 @@ func Evolve(s *Schema, want []Field) (*Schema, []Change, error) {
 	}
 	if len(changes) == 0 {
 		return s, nil, nil
+	}
+	if problems := out.checkColumns(); len(problems) > 0 {
+		return nil, nil, errors.Join(problems...)
 	}
 	out.ID++
 	return out, changes, nil

@@ -136,4 +136,6 @@ func TestEvolveRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "Paimon cannot change the precision of a TIME")
 	_, _, err = Evolve(s, fieldsOf(t, "x", "INT", "x", "INT"))
 	require.ErrorContains(t, err, "two wanted columns are named x")
+	_, _, err = Evolve(s, fieldsOf(t, "_ROW_ID", "INT"))
+	require.ErrorContains(t, err, "column _ROW_ID has a name that Paimon keeps for itself")
 }

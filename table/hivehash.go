@@ -5,7 +5,7 @@ import "math/big"
 // hiveHashable reports whether Hive's hash is defined for a type of a bucket key.
 func hiveHashable(t Type) bool {
 	switch t.Root {
-	case Boolean, TinyInt, SmallInt, Int, BigInt, Float, Double, Decimal, Char, VarChar, Binary, VarBinary, Date:
+	case Boolean, TinyInt, SmallInt, Int, BigInt, Float, Double, Decimal, Char, VarChar, Binary, VarBinary, Date, Time:
 		return true
 	}
 	return false
@@ -27,9 +27,12 @@ func hiveBucket(types []Type, cols []int) bucketFunc {
 
 func hiveHash(t *Type, v *Vector, row int) int32 {
 	switch t.Root {
-	case BigInt, Double:
-		w := uint64(v.Words[row])
-		return int32(w ^ w>>32)
+	case BigInt:
+		return longHash(uint64(v.Words[row]))
+	case Double:
+		return longHash(oneNaN64(uint64(v.Words[row])))
+	case Float:
+		return int32(oneNaN32(uint32(v.Words[row])))
 	case Decimal:
 		return decimalHash(bigDecimal(t, v, row))
 	case Char, VarChar, Binary, VarBinary:
@@ -41,6 +44,9 @@ func hiveHash(t *Type, v *Vector, row int) int32 {
 	}
 	return int32(v.Words[row])
 }
+
+// longHash is java.lang.Long.hashCode.
+func longHash(w uint64) int32 { return int32(w ^ w>>32) }
 
 // bigDecimal returns the unscaled value of a DECIMAL and its scale, without trailing zeros.
 func bigDecimal(t *Type, v *Vector, row int) (*big.Int, int) {

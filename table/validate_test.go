@@ -7,19 +7,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestValidate(t *testing.T) {
-	good := func() *Schema {
-		return NewSchema(fieldsOf(t, "dt", "DATE", "id", "BIGINT", "seq", "INT", "tags", "ARRAY<INT>", "bin", "BYTES"),
-			[]string{"dt", "id"}, []string{"dt"}, map[string]string{"bucket": "2", "changelog-producer": "input"})
-	}
-	require.NoError(t, good().Validate())
-	set := func(kv ...string) func(*Schema) {
-		return func(s *Schema) {
-			for i := 0; i < len(kv); i += 2 {
-				s.Options[kv[i]] = kv[i+1]
-			}
+// writable returns a schema that Validate has nothing against.
+func writable(t *testing.T) *Schema {
+	t.Helper()
+	return NewSchema(fieldsOf(t, "dt", "DATE", "id", "BIGINT", "seq", "INT", "tags", "ARRAY<INT>", "bin", "BYTES"),
+		[]string{"dt", "id"}, []string{"dt"}, map[string]string{"bucket": "2", "changelog-producer": "input"})
+}
+
+// set returns a change of options.
+func set(kv ...string) func(*Schema) {
+	return func(s *Schema) {
+		for i := 0; i < len(kv); i += 2 {
+			s.Options[kv[i]] = kv[i+1]
 		}
 	}
+}
+
+func TestValidate(t *testing.T) {
+	require.NoError(t, writable(t).Validate())
 	for _, c := range []struct {
 		change func(*Schema)
 		text   string
@@ -74,12 +79,14 @@ func TestValidate(t *testing.T) {
 		{func(s *Schema) { s.Fields[2].Type = Type{Root: Decimal, Precision: 39} }, "column seq: DECIMAL: the precision is 39"},
 		{func(s *Schema) { s.Fields[2].Type = Type{} }, "column seq: Root(0) is no type"},
 	} {
-		s := good()
+		s := writable(t)
 		c.change(s)
 		require.ErrorContains(t, s.Validate(), c.text)
 	}
+}
 
-	all := good()
+func TestValidateAllAtOnce(t *testing.T) {
+	all := writable(t)
 	set("bucket", "-1", "merge-engine", "first-row", "file.format", "avro", "write-only", "perhaps")(all)
 	require.Len(t, strings.Split(all.Validate().Error(), "\n"), 4, "all problems at once: %v", all.Validate())
 	require.ErrorContains(t, (&Schema{}).Validate(), "no columns")
