@@ -13,7 +13,7 @@ import (
 // Beside the buffers there are the Kafka client, the tables' metadata and the program itself.
 const memoryBeside = 64 << 20
 
-// limitMemory has the garbage collector keep the process near twice the budget of its buffers, and below what the
+// limitMemory has the garbage collector keep the process below twice the budget of its buffers, and below what the
 // container allows. GOMEMLIMIT in the environment goes first.
 func limitMemory(budget int64, log zerolog.Logger) {
 	if os.Getenv("GOMEMLIMIT") != "" {
@@ -27,11 +27,12 @@ func limitMemory(budget int64, log zerolog.Logger) {
 	debug.SetMemoryLimit(limit)
 }
 
-// memoryLimit is twice the budget and a little, but not more than nine tenths of the container's limit.
+// memoryLimit is half as much again as the budget, for what waits to be collected, and a little; but not more than nine tenths of
+// the container's limit.
 func memoryLimit(budget, container int64) int64 {
 	limit := int64(math.MaxInt64)
-	if budget < (math.MaxInt64-memoryBeside)/2 {
-		limit = 2*budget + memoryBeside
+	if budget < math.MaxInt64/2 {
+		limit = budget + budget/2 + memoryBeside
 	}
 	return min(limit, container/10*9)
 }
