@@ -250,5 +250,6 @@ func (t *task) adopt(mine *seen, base *baseList) {
 
 // String tells of a result in one line.
 func (r Result) String() string {
-	return fmt.Sprintf("snapshot %d (%s): %d data files, %d removed, %d changelog files", r.SnapshotID, r.Kind, r.DataFiles, r.RemovedFiles, r.ChangelogFiles)
+	return fmt.Sprintf("snapshot %d (%s): %d data files, %d removed, %d changelog files",
+		r.SnapshotID, r.Kind, r.DataFiles, r.RemovedFiles, r.ChangelogFiles)
 }

@@ -143,10 +143,12 @@ func (c *Committer) CheckSchema(ctx context.Context, want *table.Schema) (*table
 func Fits(have, want *table.Schema) error {
 	var errs []error
 	if !slices.Equal(have.PrimaryKeys, want.PrimaryKeys) {
-		errs = append(errs, fmt.Errorf("its primary key is %v, wanted is %v: change primary-key, or write to a new table", have.PrimaryKeys, want.PrimaryKeys))
+		errs = append(errs, fmt.Errorf("its primary key is %v, wanted is %v: change primary-key, or write to a new table",
+			have.PrimaryKeys, want.PrimaryKeys))
 	}
 	if !slices.Equal(have.PartitionKeys, want.PartitionKeys) {
-		errs = append(errs, fmt.Errorf("it is partitioned by %v, wanted is %v: change partition-by, or write to a new table", have.PartitionKeys, want.PartitionKeys))
+		errs = append(errs, fmt.Errorf("it is partitioned by %v, wanted is %v: change partition-by, or write to a new table",
+			have.PartitionKeys, want.PartitionKeys))
 	}
 	for _, k := range slices.Sorted(maps.Keys(want.Options)) {
 		if has, wants := have.Option(k), want.Option(k); has != wants {

@@ -42,14 +42,14 @@ var (
 // StateError says that the table is in a state that the sink does not go on from by itself, since rows could be lost or
 // doubled: the table stops until someone has looked.
 type StateError struct {
-	Table  string // path of the table in its warehouse
+	Table  string // path of the table in its warehouse; the errors around it name it, too
 	Err    error  // ErrGone, ErrRolledBack, ErrReplaced, ErrHistory or ErrBadProgress
 	Detail string // what was found
 	Hint   string // what to do
 }
 
 func (e *StateError) Error() string {
-	return fmt.Sprintf("table %s: %v: %s; %s", e.Table, e.Err, e.Detail, e.Hint)
+	return fmt.Sprintf("%v: %s; %s", e.Err, e.Detail, e.Hint)
 }
 
 func (e *StateError) Unwrap() error { return e.Err }

@@ -49,7 +49,7 @@ func ParseOffsetMetadata(metadata string) ([]Mark, bool) {
 		name, place, _ := strings.Cut(w, "=")
 		number, uuid, ok := strings.Cut(place, ":")
 		id, err := strconv.ParseInt(number, 10, 64)
-		if !ok || err != nil || id <= 0 {
+		if !ok || err != nil || id < 0 {
 			return nil, false
 		}
 		if name, err = url.QueryUnescape(name); err != nil {
@@ -92,7 +92,7 @@ func JudgeOffset(s State, name string, mapped, group int64, metadata string) Ver
 	switch {
 	case m.Snapshot > s.NewestID, !s.Fresh && m.Snapshot > s.SnapshotID:
 		return OffsetRollback
-	case m.Snapshot < s.SnapshotID, s.Fresh:
+	case m.Snapshot < s.SnapshotID, s.Fresh && m.Snapshot > 0:
 		return OffsetIgnored
 	case m.UUID != s.SnapshotUUID:
 		return OffsetRollback

@@ -24,7 +24,7 @@ func TestOffsetMetadata(t *testing.T) {
 		marks = append(marks, Mark{fmt.Sprintf("shop.t%d", i), 5, strings.Repeat("u", 36)})
 	}
 	require.Equal(t, "sink/1", FormatOffsetMetadata(marks...), "what does not fit is left out")
-	for _, text := range []string{"", "by hand", "sink/2 a=1:2", "sink/1 a", "sink/1 a=1", "sink/1 a=x:2", "sink/1 a=0:2", "sink/1 %zz=1:2", "sink/1  "} {
+	for _, text := range []string{"", "by hand", "sink/2 a=1:2", "sink/1 a", "sink/1 a=1", "sink/1 a=x:2", "sink/1 a=-1:2", "sink/1 %zz=1:2", "sink/1  "} {
 		_, ok := ParseOffsetMetadata(text)
 		require.False(t, ok, text)
 	}

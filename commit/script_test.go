@@ -78,7 +78,8 @@ func (r *scriptRun) run(d *datadriven.TestData) (string, error) {
 			return "", err
 		}
 		r.progress[name] = table.Progress{Offsets: s.Progress.Offsets, MaxSequence: s.MaxSequence}
-		return fmt.Sprintf("newest %d, ours %d, fresh %v, %s, max sequence %d\n", s.NewestID, s.SnapshotID, s.Fresh, offsetsText(s.Progress.Offsets), s.MaxSequence), nil
+		return fmt.Sprintf("newest %d, ours %d, fresh %v, %s, max sequence %d\n",
+			s.NewestID, s.SnapshotID, s.Fresh, offsetsText(s.Progress.Offsets), s.MaxSequence), nil
 	case "commit":
 		var p, n int64
 		d.ScanArgs(r.t, "p", &p)

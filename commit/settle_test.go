@@ -188,26 +188,31 @@ func TestTableChangesUnderACommit(t *testing.T) {
 	}
 }
 
+// twoCommits is a table with two snapshots of one instance.
+func twoCommits(t *testing.T) (*world, *Committer, Result) {
+	w := newWorld(t).create(nil)
+	a := w.open(w.store)
+	w.commit(a, 0, 10)
+	return w, a, w.commit(a, 0, 10)
+}
+
+// overwrite puts a snapshot of its own in another's place, as Java does on S3 without a lock.
+func (w *world) overwrite(id int64) {
+	ctx := context.Background()
+	f := w.foreign(manifest.Append, nil, nil)
+	require.NoError(w.t, w.store.Delete(ctx, w.path.Snapshot(f.ID)))
+	f.ID = id
+	raw, err := f.Encode()
+	require.NoError(w.t, err)
+	require.NoError(w.t, w.store.Put(ctx, w.path.Snapshot(id), raw))
+	require.NoError(w.t, manifest.WriteHint(ctx, w.store, w.path.Latest(), id))
+}
+
 func TestTripwire(t *testing.T) {
 	ctx := context.Background()
-	setup := func(t *testing.T) (*world, *Committer, Result) {
-		w := newWorld(t).create(nil)
-		a := w.open(w.store)
-		w.commit(a, 0, 10)
-		return w, a, w.commit(a, 0, 10)
-	}
-	overwrite := func(w *world, id int64) {
-		f := w.foreign(manifest.Append, nil, nil)
-		require.NoError(w.t, w.store.Delete(ctx, w.path.Snapshot(f.ID)))
-		f.ID = id
-		raw, err := f.Encode()
-		require.NoError(w.t, err)
-		require.NoError(w.t, w.store.Put(ctx, w.path.Snapshot(id), raw)) // Java on S3, without a lock
-		require.NoError(w.t, manifest.WriteHint(ctx, w.store, w.path.Latest(), id))
-	}
 	t.Run("overwritten", func(t *testing.T) {
-		w, a, r := setup(t)
-		overwrite(w, 2)
+		w, a, r := twoCommits(t)
+		w.overwrite(2)
 		_, err := a.Commit(ctx, w.next(r.Progress, 0, 10))
 		require.ErrorIs(t, err, ErrReplaced)
 		require.ErrorContains(t, err, `snapshot 2 was made by this group`)
@@ -216,7 +221,7 @@ func TestTripwire(t *testing.T) {
 		require.ErrorIs(t, err, ErrReplaced)
 	})
 	t.Run("another instance's is overwritten", func(t *testing.T) {
-		w, a, r := setup(t)
+		w, a, r := twoCommits(t)
 		b := w.open(w.store)
 		w.commit(b, 1, 10)
 		r, err := a.Commit(ctx, w.next(r.Progress, 0, 10)) // 4
@@ -224,12 +229,12 @@ func TestTripwire(t *testing.T) {
 		w.commit(b, 1, 10)
 		_, err = a.Commit(ctx, w.delta(7, 5, 6, 100)) // fenced, but it has seen 5
 		require.ErrorIs(t, err, ErrFenced)
-		overwrite(w, 5)
+		w.overwrite(5)
 		_, err = a.Commit(ctx, w.next(r.Progress, 0, 10))
 		require.ErrorIs(t, err, ErrReplaced)
 	})
 	t.Run("rolled back", func(t *testing.T) {
-		w, a, r := setup(t)
+		w, a, r := twoCommits(t)
 		w.rollback(1)
 		_, err := a.Commit(ctx, w.next(r.Progress, 0, 10))
 		require.ErrorIs(t, err, ErrRolledBack)
@@ -237,15 +242,19 @@ func TestTripwire(t *testing.T) {
 		require.ErrorContains(t, err, "sink offsets rebase")
 	})
 	t.Run("rolled back and grown again", func(t *testing.T) {
-		w, a, r := setup(t)
+		w, a, r := twoCommits(t)
 		w.rollback(1)
 		w.foreign(manifest.Append, nil, nil)
 		w.foreign(manifest.Append, nil, nil)
 		_, err := a.Commit(ctx, w.next(r.Progress, 0, 10))
 		require.ErrorIs(t, err, ErrReplaced)
 	})
+}
+
+func TestTableGoneBetweenCommits(t *testing.T) {
+	ctx := context.Background()
 	t.Run("dropped", func(t *testing.T) {
-		w, a, r := setup(t)
+		w, a, r := twoCommits(t)
 		w.drop()
 		_, err := a.Commit(ctx, w.next(r.Progress, 0, 10))
 		require.Error(t, err)
@@ -261,7 +270,7 @@ func TestTripwire(t *testing.T) {
 		require.ErrorIs(t, err, ErrGone)
 	})
 	t.Run("expired by others, who went on", func(t *testing.T) {
-		w, a, r := setup(t)
+		w, a, r := twoCommits(t)
 		b := w.open(w.store)
 		for range 40 {
 			w.commit(b, 1, 1)
