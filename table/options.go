@@ -125,12 +125,16 @@ var elsewhere = strings.Fields(`
 	write. zorder.`)
 
 // Option returns an option's value: as set, else under a former name, else Paimon's default, else "". The default of some
-// options is the value of another, as changelog-file.format is file.format's.
+// options is the value of another, as changelog-file.format is file.format's. Of an option with a few known values, such as
+// merge-engine, the value is spelt as Paimon spells it, whatever case was set.
 func (s *Schema) Option(key string) string {
+	o := options[key]
 	if v, ok := s.optionSet(key); ok {
+		if i := slices.IndexFunc(o.accepts, func(a string) bool { return strings.EqualFold(a, v) }); i >= 0 {
+			return o.accepts[i]
+		}
 		return v
 	}
-	o := options[key]
 	if o.inherit != "" {
 		return s.Option(o.inherit)
 	}
@@ -200,7 +204,7 @@ func (s *Schema) checkOptions() []error {
 
 func (s *Schema) checkOption(key, value string) error {
 	o := options[key]
-	if o.accepts != nil && !slices.ContainsFunc(o.accepts, func(a string) bool { return strings.EqualFold(a, value) }) {
+	if o.accepts != nil && !slices.Contains(o.accepts, s.Option(key)) {
 		if slices.Equal(o.accepts, []string{neverSet}) {
 			return fmt.Errorf("option %s is set, but %s: remove it", key, o.refusal)
 		}

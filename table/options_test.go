@@ -46,6 +46,7 @@ func TestOption(t *testing.T) {
 	require.Equal(t, "parquet", s.Option("changelog-file.format"))
 	require.Equal(t, "3", s.Option("changelog.num-retained.min"))
 	require.Equal(t, "", s.Option("no.such.option"))
+	require.Equal(t, "descending", (&Schema{Options: map[string]string{"sequence.field.sort-order": "DESCENDING"}}).Option("sequence.field.sort-order"))
 	n, err := s.OptionInt("changelog.num-retained.max")
 	require.NoError(t, err)
 	require.EqualValues(t, 7, n)
