@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sink/table"
+	"sink/table/datafile"
 )
 
 // columns says which columns are read from files and how rows are made of them.
@@ -14,8 +15,7 @@ type columns struct {
 	out    []source      // one a column of the rows
 	fields []table.Field // of the rows
 	read   []int         // positions in schema.Fields of what is read from files
-	key    []int         // positions in read of the trimmed primary key
-	seq    []int         // positions in read of sequence.field
+	merge  datafile.MergeConfig
 }
 
 // source is where a column of the rows comes from.
@@ -37,22 +37,39 @@ func newColumns(s *table.Schema, want []int, merge bool) (*columns, error) {
 			c.out = append(c.out, source{index: c.add(i)})
 		}
 	}
-	if !merge {
-		return c, nil
+	if merge {
+		return c, c.prepareMerge()
 	}
+	return c, nil
+}
+
+// prepareMerge reads what merging needs as well, and sets how the rows of a key become one.
+func (c *columns) prepareMerge() error {
+	s, m := c.schema, &c.merge
 	for _, i := range s.Indexes(s.TrimmedPrimaryKeys()) {
-		c.key = append(c.key, c.add(i))
+		m.Key = append(m.Key, c.add(i))
 	}
 	if names := s.Option("sequence.field"); names != "" {
 		for _, name := range strings.Split(names, ",") {
 			i := s.FieldIndex(name)
 			if i < 0 {
-				return nil, fmt.Errorf("option sequence.field names a column %q that is not there", name)
+				return fmt.Errorf("option sequence.field names a column %q that is not there", name)
 			}
-			c.seq = append(c.seq, c.add(i))
+			m.SequenceFields = append(m.SequenceFields, c.add(i))
 		}
 	}
-	return c, nil
+	switch order := s.Option("sequence.field.sort-order"); {
+	case strings.EqualFold(order, "descending"):
+		m.Descending = true
+	case !strings.EqualFold(order, "ascending"):
+		return fmt.Errorf("option sequence.field.sort-order is %q, want ascending or descending", order)
+	}
+	ignoreDelete, err := s.OptionBool("ignore-delete")
+	if ignoreDelete {
+		m.Pick = datafile.LastNotDeleted
+	}
+	m.Fields = c.readFields()
+	return err
 }
 
 // add makes sure that a column is read, and returns its position in read.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strings"
 
 	"sink/table"
 	"sink/table/datafile"
@@ -131,6 +130,8 @@ type splitReader struct {
 	seqs     []int64
 	constant constants
 	rows     table.Batch
+	raw      bool
+	inserts  []table.Kind
 }
 
 // open returns a reader of a split. It opens no file yet.
@@ -142,8 +143,8 @@ func (p *Plan) open(ctx context.Context, s *Split, c *columns) (*splitReader, er
 	fields := c.readFields()
 	return &splitReader{
 		split: s, columns: c, left: sections, read: table.NewBatch(fields), kept: table.NewBatch(fields),
-		constant: constants{row: s.row},
-		open:     func(s section) (datafile.Source, error) { return p.openSection(ctx, s, c) },
+		constant: constants{row: s.row}, raw: s.raw(),
+		open: func(s section) (datafile.Source, error) { return p.openSection(ctx, s, c) },
 	}, nil
 }
 
@@ -158,18 +159,7 @@ func (p *Plan) openSection(ctx context.Context, s section, c *columns) (datafile
 	if len(s) == 1 {
 		return sources[0], nil
 	}
-	cfg := datafile.MergeConfig{
-		Fields: c.readFields(), Key: c.key, SequenceFields: c.seq,
-		Descending: strings.EqualFold(p.Schema.Option("sequence.field.sort-order"), "descending"),
-	}
-	ignoreDelete, err := p.Schema.OptionBool("ignore-delete")
-	if err != nil {
-		return nil, err
-	}
-	if ignoreDelete {
-		cfg.Pick = datafile.LastNotDeleted
-	}
-	return datafile.NewMerger(cfg, sources)
+	return datafile.NewMerger(c.merge, sources)
 }
 
 // openFile opens a file with the columns that are to be read.
@@ -205,6 +195,9 @@ func (r *splitReader) next(max int) (*table.Batch, error) {
 		} else if err == nil {
 			if b := r.dropRetractions(); b.Len() > 0 {
 				r.columns.assemble(&r.rows, b, &r.constant)
+				if r.raw {
+					r.rows.Kinds = r.allInserts(b.Len())
+				}
 				return &r.rows, nil
 			}
 		}
@@ -212,6 +205,26 @@ func (r *splitReader) next(max int) (*table.Batch, error) {
 			return nil, err
 		}
 	}
+}
+
+// raw reports whether Paimon would read a bucket without merging: one file, or files of one level above 0, that hold no
+// retractions. Its rows are then all +I, whatever kind they were written with.
+func (s *Split) raw() bool {
+	for i := range s.Files {
+		f := &s.Files[i]
+		if f.DeleteRows != 0 || len(s.Files) > 1 && (f.Level == 0 || f.Level != s.Files[0].Level) {
+			return false
+		}
+	}
+	return true
+}
+
+// allInserts returns n times +I.
+func (r *splitReader) allInserts(n int) []table.Kind {
+	if len(r.inserts) < n {
+		r.inserts = make([]table.Kind, n)
+	}
+	return r.inserts[:n:n]
 }
 
 // dropRetractions returns what was read without the rows of kind -U and -D.
