@@ -90,7 +90,7 @@ func TestSectionsRandom(t *testing.T) {
 			for _, r := range s {
 				end := before
 				for _, f := range r {
-					lo, hi := bounds(t, f)
+					lo, hi := rangeOf(t, f)
 					require.Greater(t, lo, end, "files of a run overlap, or sections do")
 					end = hi
 					highest = max(highest, hi)
@@ -101,10 +101,10 @@ func TestSectionsRandom(t *testing.T) {
 			seen += len(all)
 			deepest := 0
 			for _, f := range all { // the most files that share a key is the least number of runs
-				at, _ := bounds(t, f)
+				at, _ := rangeOf(t, f)
 				n := 0
 				for _, g := range all {
-					if lo, hi := bounds(t, g); lo <= at && at <= hi {
+					if lo, hi := rangeOf(t, g); lo <= at && at <= hi {
 						n++
 					}
 				}
@@ -116,7 +116,7 @@ func TestSectionsRandom(t *testing.T) {
 	}
 }
 
-func bounds(t *testing.T, f *table.File) (lo, hi int64) {
+func rangeOf(t *testing.T, f *table.File) (lo, hi int64) {
 	_, err := fmt.Sscanf(f.Name, "%d..%d", &lo, &hi)
 	require.NoError(t, err)
 	return lo, hi
