@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Position is a place in the source's history, in the order of commits. PostgreSQL's lsn alone goes back between
+// Position is a place in the source's history, in the order of commits; the zero value is none. PostgreSQL's lsn alone goes back between
 // interleaved transactions, so that the commit LSN of source.sequence comes first.
 //
 // Positions may be equal though the events are not: the delete and the create of a changed key share one, and so do all
@@ -47,13 +47,13 @@ func (p *Position) setSequence(b []byte) {
 }
 
 // Known reports whether the event said where it is. Rows of an incremental snapshot do not.
-func (p Position) Known() bool { return p.LSN >= 0 || p.File != "" }
+func (p Position) Known() bool { return p.LSN > 0 || p.File != "" }
 
 // Compare orders two positions of one source. It is not ok when they cannot be compared: one is unknown, or they
 // are of different connectors, or of different servers without a GTID in common.
 func (p Position) Compare(q Position) (order int, ok bool) {
 	switch {
-	case p.LSN >= 0 && q.LSN >= 0 && p.File == "" && q.File == "":
+	case p.LSN > 0 && q.LSN > 0 && p.File == "" && q.File == "":
 		return cmp.Or(cmp.Compare(p.CommitLSN, q.CommitLSN), cmp.Compare(p.LSN, q.LSN)), true
 	case p.File == "" || q.File == "":
 		return 0, false
@@ -117,7 +117,7 @@ func (p *Position) append(dst []byte) []byte {
 		number(p.Pos, "/")
 		number(p.Row, "/")
 		dst = append(dst, p.GTID...)
-	case p.LSN >= 0:
+	case p.LSN > 0:
 		dst = append(dst, "lsn:"...)
 		number(p.CommitLSN, "/")
 		number(p.LSN, "/")

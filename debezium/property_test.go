@@ -1,0 +1,373 @@
+package debezium
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sink/table"
+)
+
+// sample is a random column: how Debezium declares it, and values with what they should become.
+type sample struct {
+	name   string
+	schema string        // Connect schema, without braces and field
+	typ    string        // natural type; nested types have none here
+	value  func() string // JSON as JsonConverter writes it
+	want   func() string // canonical text of the last value
+}
+
+// source makes samples. The expected text is computed from the drawn value, never from the JSON.
+type source struct{ *rand.Rand }
+
+func (r source) int(bits uint) int64 {
+	switch r.IntN(8) {
+	case 0:
+		return -1 << (bits - 1)
+	case 1:
+		return 1<<(bits-1) - 1
+	case 2:
+		return 0
+	}
+	return int64(r.Uint64()) >> (64 - bits) >> r.IntN(int(bits))
+}
+
+func (r source) text() string {
+	runes := []rune(`abc XYZ 019"\/` + "\b\f\n\r\t\x00\x01\x7f é ß 日本 🎉  \u2028<>&")
+	out := make([]rune, r.IntN(20))
+	for i := range out {
+		out[i] = runes[r.IntN(len(runes))]
+	}
+	return string(out)
+}
+
+// escape writes a text as one of the JSON strings that stand for it.
+func (r source) escape(s string) string {
+	if r.IntN(2) == 0 {
+		b, _ := json.Marshal(s)
+		return string(b)
+	}
+	out := `"`
+	for _, c := range s {
+		switch {
+		case c > 0xffff:
+			c -= 0x10000
+			out += fmt.Sprintf(`\u%04x\u%04X`, 0xd800+c>>10, 0xdc00+c&0x3ff)
+		case c < ' ' || c == '"' || c == '\\' || r.IntN(4) == 0:
+			out += fmt.Sprintf(`\u%04x`, c)
+		default:
+			out += string(c)
+		}
+	}
+	return out + `"`
+}
+
+// decimal draws an unscaled value of at most so many digits.
+func (r source) decimal(precision int) *big.Int {
+	n := new(big.Int)
+	for range r.IntN(precision + 1) {
+		n.Mul(n, big.NewInt(10)).Add(n, big.NewInt(r.Int64N(10)))
+	}
+	if r.IntN(2) == 0 {
+		n.Neg(n)
+	}
+	return n
+}
+
+// twos is BigInteger.toByteArray in base64.
+func twos(n *big.Int) string {
+	if n.Sign() >= 0 {
+		b := append([]byte{0}, n.Bytes()...)
+		if len(b) > 1 && b[1] < 0x80 {
+			b = b[1:]
+		}
+		return `"` + base64.StdEncoding.EncodeToString(b) + `"`
+	}
+	width := uint(len(n.Bytes())) * 8
+	if new(big.Int).Neg(n).Cmp(new(big.Int).Lsh(big.NewInt(1), width-1)) > 0 {
+		width += 8
+	}
+	b := new(big.Int).Add(n, new(big.Int).Lsh(big.NewInt(1), width)).Bytes()
+	return `"` + base64.StdEncoding.EncodeToString(b) + `"`
+}
+
+func scaledText(n *big.Int, scale int) string {
+	s := new(big.Int).Abs(n).String()
+	for len(s) <= scale {
+		s = "0" + s
+	}
+	if scale > 0 {
+		s = s[:len(s)-scale] + "." + s[len(s)-scale:]
+	}
+	if n.Sign() < 0 {
+		s = "-" + s
+	}
+	return s
+}
+
+func named(typ, name string) string {
+	return fmt.Sprintf(`"type":%q,"name":%q,"version":1`, typ, name)
+}
+
+// plain draws a column of a scalar type.
+func (r source) plain() sample {
+	var last string
+	s := sample{want: func() string { return last }}
+	integer := func(typ string, bits uint, column string) {
+		s.schema, s.typ = fmt.Sprintf(`"type":%q`, typ), column
+		s.value = func() string { last = strconv.FormatInt(r.int(bits), 10); return last }
+	}
+	moment := func(name string, unit int64, layout string, typ string) {
+		s.schema, s.typ = named("int64", name), typ
+		s.value = func() string {
+			seconds := r.Int64N(315_000_000_000) - 62_000_000_000 // the years 5 to 9985
+			if unit == perNano {
+				seconds = r.Int64N(18_000_000_000) - 9_000_000_000
+			}
+			part := r.Int64N(unit)
+			last = `"` + time.Unix(seconds, part*(perNano/unit)).UTC().Format(layout) + `"`
+			return strconv.FormatInt(seconds*unit+part, 10)
+		}
+	}
+	switch r.IntN(18) {
+	case 0:
+		integer("int16", 16, "SMALLINT")
+	case 1:
+		integer("int32", 32, "INT")
+	case 2:
+		integer("int64", 64, "BIGINT")
+	case 3:
+		s.schema, s.typ = `"type":"boolean"`, "BOOLEAN"
+		s.value = func() string { last = strconv.FormatBool(r.IntN(2) == 0); return last }
+	case 4, 5:
+		s.schema, s.typ = `"type":"string"`, "STRING"
+		s.value = func() string { t := r.text(); last = quoted(t); return r.escape(t) }
+	case 6:
+		s.schema, s.typ = `"type":"bytes"`, "BYTES"
+		s.value = func() string {
+			b := make([]byte, r.IntN(12))
+			for i := range b {
+				b[i] = byte(r.Uint32())
+			}
+			last = base64Text(b)
+			return last
+		}
+	case 7:
+		s.schema, s.typ = `"type":"double"`, "DOUBLE"
+		s.value = func() string {
+			f := math.Float64frombits(r.Uint64())
+			if math.IsNaN(f) || math.IsInf(f, 0) {
+				last = map[bool]string{true: `"NaN"`, false: `"-Infinity"`}[math.IsNaN(f)]
+				return last
+			}
+			last = sqlWord(table.Type{Root: table.Double}, int64(math.Float64bits(f)))
+			return javaFloat(f, 64)
+		}
+	case 8:
+		s.schema, s.typ = `"type":"float"`, "FLOAT"
+		s.value = func() string {
+			f := float32(r.NormFloat64() * math.Pow(10, float64(r.IntN(60)-30)))
+			last = sqlWord(table.Type{Root: table.Float}, int64(math.Float32bits(f)))
+			return javaFloat(float64(f), 32)
+		}
+	case 9, 10:
+		p := 1 + r.IntN(38)
+		scale := r.IntN(p + 1)
+		s.schema = named("bytes", "org.apache.kafka.connect.data.Decimal") + fmt.Sprintf(`,"parameters":{"scale":"%d","connect.decimal.precision":"%d"}`, scale, p)
+		s.typ = fmt.Sprintf("DECIMAL(%d, %d)", p, scale)
+		s.value = func() string { n := r.decimal(p); last = `"` + scaledText(n, scale) + `"`; return twos(n) }
+	case 11:
+		s.schema, s.typ = named("struct", "io.debezium.data.VariableScaleDecimal")+`,"fields":[{"type":"int32","optional":false,"field":"scale"},{"type":"bytes","optional":false,"field":"value"}]`, "STRING"
+		s.value = func() string {
+			n, scale := r.decimal(60), r.IntN(40)
+			last = `"` + scaledText(n, scale) + `"`
+			return fmt.Sprintf(`{"scale":%d,"value":%s}`, scale, twos(n))
+		}
+	case 12:
+		s.schema, s.typ = named("int32", "io.debezium.time.Date"), "DATE"
+		s.value = func() string {
+			n := r.Int64N(3_000_000) - 700_000
+			last = `"` + time.Unix(n*86400, 0).UTC().Format("2006-01-02") + `"`
+			if n > 2932896 || n < -719162 {
+				n, last = 1, `"1970-01-02"`
+			}
+			return strconv.FormatInt(n, 10)
+		}
+	case 13:
+		s.schema, s.typ = named("int32", "io.debezium.time.Time"), "TIME(3)"
+		s.value = func() string {
+			n := r.Int64N(86_400_000)
+			last = `"` + time.UnixMilli(n).UTC().Format("15:04:05.000") + `"`
+			return strconv.FormatInt(n, 10)
+		}
+	case 14:
+		moment("io.debezium.time.Timestamp", perMilli, "2006-01-02T15:04:05.000000", "TIMESTAMP(3)")
+	case 15:
+		moment("io.debezium.time.MicroTimestamp", perMicro, "2006-01-02T15:04:05.000000", "TIMESTAMP(6)")
+	case 16:
+		moment("io.debezium.time.NanoTimestamp", perNano, "2006-01-02T15:04:05.000000000", "TIMESTAMP(9)")
+	case 17:
+		s.schema, s.typ = named("string", "io.debezium.time.ZonedTimestamp"), "TIMESTAMP(6) WITH LOCAL TIME ZONE"
+		s.value = func() string {
+			at := time.UnixMicro(r.Int64N(100_000_000*1e9) - 5_000_000*1e9).UTC()
+			last = `"` + at.Format("2006-01-02T15:04:05.000000Z") + `"`
+			zone := time.FixedZone("", (r.IntN(25)-12)*1800)
+			return `"` + at.In(zone).Format("2006-01-02T15:04:05.999999Z07:00") + `"`
+		}
+	}
+	return s
+}
+
+// javaFloat prints a float as Java does: 1.0E10.
+func javaFloat(f float64, bits int) string {
+	s := strconv.FormatFloat(f, 'E', -1, bits)
+	mantissa, exp, _ := strings.Cut(s, "E")
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	n, _ := strconv.Atoi(exp)
+	return fmt.Sprintf("%sE%d", mantissa, n)
+}
+
+// column draws a column: plain, or an array of plain values.
+func (r source) column(name string) (sample, *table.Type) {
+	s := r.plain()
+	typ, err := table.ParseType(s.typ)
+	if err != nil {
+		panic(err)
+	}
+	s.name = name
+	if r.IntN(6) > 0 {
+		return s, &typ
+	}
+	elem := s
+	var last string
+	s.schema = fmt.Sprintf(`"type":"array","items":{%s,"optional":true}`, elem.schema)
+	s.value = func() string {
+		var in, out []string
+		for range r.IntN(4) {
+			if r.IntN(5) == 0 {
+				in, out = append(in, "null"), append(out, "null")
+				continue
+			}
+			in = append(in, elem.value())
+			out = append(out, elem.want())
+		}
+		last = "[" + strings.Join(out, ",") + "]"
+		return "[" + strings.Join(in, ",") + "]"
+	}
+	s.want = func() string { return last }
+	return s, &table.Type{Root: table.Array, Element: &typ}
+}
+
+func testSeed(t testing.TB) uint64 {
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("SEED"); s != "" {
+		var err error
+		seed, err = strconv.ParseUint(s, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("SEED=%d", seed)
+	return seed
+}
+
+// TestProperty draws tables and events, encodes them as JsonConverter does with and without schema, and compares the rows.
+func TestProperty(t *testing.T) {
+	r := source{rand.New(rand.NewPCG(testSeed(t), 7))}
+	for range 150 {
+		r.table(t)
+	}
+}
+
+func (r source) table(t *testing.T) {
+	columns := []sample{{name: "id", schema: `"type":"int64"`, typ: "BIGINT NOT NULL"}}
+	fields := []table.Field{field1("id", "BIGINT NOT NULL")}
+	declared := []string{`{"type":"int64","optional":false,"field":"id"}`}
+	for i := range 1 + r.IntN(12) {
+		s, typ := r.column(fmt.Sprintf("c%d \"é", i))
+		columns = append(columns, s)
+		fields = append(fields, table.Field{Name: s.name, Type: *typ})
+		declared = append(declared, fmt.Sprintf(`{%s,"optional":true,"field":%q}`, s.schema, s.name))
+	}
+	row := fmt.Sprintf(`"type":"struct","fields":[%s],"optional":true,"name":"a.b.Value"`, strings.Join(declared, ","))
+	schema := fmt.Sprintf(`{"type":"struct","fields":[{%s,"field":"before"},{%s,"field":"after"},{"type":"string","optional":false,"field":"op"}],"optional":false,"name":"a.b.Envelope"}`, row, row)
+	keySchema := `{"type":"struct","fields":[{"type":"int64","optional":false,"field":"id"}],"optional":false,"name":"a.b.Key"}`
+
+	d := NewDecoder(Config{})
+	sch := &table.Schema{Fields: fields, PrimaryKeys: []string{"id"}}
+	var plans [2]*Plan
+	batch := table.NewBatch(fields)
+	for i := range 12 {
+		op := "crud"[r.IntN(4)]
+		var want []string
+		image := func(kind string) string {
+			var in, out []string
+			for j, c := range columns {
+				v, w := "null", "null"
+				if j == 0 {
+					v, w = "7", "7"
+				} else if r.IntN(5) > 0 {
+					v = c.value()
+					w = c.want()
+				}
+				name, _ := json.Marshal(c.name)
+				in = append(in, string(name)+":"+v)
+				out = append(out, quoted(c.name)+":"+w)
+			}
+			if kind != "" {
+				want = append(want, kind+" {"+strings.Join(out, ",")+"}")
+			}
+			if r.IntN(4) == 0 {
+				r.Shuffle(len(in), func(a, b int) { in[a], in[b] = in[b], in[a] })
+			}
+			return "{" + strings.Join(in, ",") + "}"
+		}
+		before, after := "null", "null"
+		switch op {
+		case 'c', 'r':
+			after = image("+I")
+		case 'u':
+			before, after = image("-U"), image("+U")
+		case 'd':
+			before = image("-D")
+		}
+		payload := fmt.Sprintf(`{"before":%s,"after":%s,"source":{"db":"x"},"op":"%c","ts_ms":5}`, before, after, op)
+		rec := &Record{Topic: "t", Offset: int64(i), Key: []byte(`{"id":7}`), Value: []byte(payload)}
+		with := r.IntN(2)
+		if with == 1 {
+			rec.Value = fmt.Appendf(nil, `{"schema":%s,"payload":%s}`, schema, payload)
+			rec.Key = fmt.Appendf(nil, `{"schema":%s,"payload":{"id":7}}`, keySchema)
+		}
+		var f Frame
+		require.NoError(t, d.Frame(t.Context(), rec, &f), "%s", rec.Value)
+		if plans[with] == nil {
+			if with == 1 {
+				have, err := f.Shape.Fields(Types{})
+				require.NoError(t, err)
+				require.Equal(t, fields, have)
+				require.Equal(t, []string{"id"}, f.Shape.Key)
+			}
+			p, err := Bind(sch, f.Shape, Options{Types: Types{Decimal: DecimalBase64, Binary: BinaryBase64}, Key: []string{"id"}})
+			require.NoError(t, err)
+			plans[with] = p
+		}
+		batch.Reset()
+		_, err := plans[with].Append(&f, batch)
+		require.NoError(t, err, "%s", rec.Value)
+		var have []string
+		for k := range batch.Len() {
+			have = append(have, batch.Kinds[k].String()+" "+string(table.AppendCanonicalRow(nil, fields, batch, k)))
+		}
+		require.Equal(t, want, have, "%s", rec.Value)
+	}
+}
