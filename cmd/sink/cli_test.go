@@ -31,7 +31,7 @@ func TestCLI(t *testing.T) {
 			var out strings.Builder
 			for line := range strings.Lines(string(text)) {
 				switch command, ok := strings.CutPrefix(line, "$ "); {
-				case strings.HasPrefix(line, "# "):
+				case strings.HasPrefix(line, "## "):
 					out.WriteString("\n" + line)
 				case ok:
 					out.WriteString("\n" + line)

@@ -96,13 +96,19 @@ func (d *demo) run(ctx context.Context) error {
 	}
 	d.say("%s events of a shop are on its topics, in Debezium's form. Now the sink:", humanCount(int64(d.events)))
 	began := time.Now()
-	if err := d.sink(ctx); err != nil {
+	if err := d.sink(ctx, !d.keepRunning); err != nil {
 		return err
 	}
-	if !d.keepRunning {
-		d.say("All is in the tables after %.1f s.\n", time.Since(began).Seconds())
+	ctx = context.WithoutCancel(ctx)
+	if d.keepRunning { // what the broker has beyond the last snapshot
+		d.say("Stopped. Once more, for what was produced meanwhile:")
+		if err := d.sink(ctx, true); err != nil {
+			return err
+		}
+	} else {
+		d.say("All is in the tables after %.1f s.", time.Since(began).Seconds())
 	}
-	return d.report(context.WithoutCancel(ctx))
+	return d.report(ctx)
 }
 
 // say prints a line for people.
@@ -188,16 +194,18 @@ func (d *demo) produce(ctx context.Context, events int) error {
 	return nil
 }
 
-// sink runs the service, until all events are in the tables or, with --keep-running, until the user stops it.
-func (d *demo) sink(ctx context.Context) error {
+// sink runs the service, until all events are in the tables or, while more are made, until the user stops it.
+func (d *demo) sink(ctx context.Context, untilEnd bool) error {
 	watch := &progress{out: d.stdout, live: isTerminal(d.stdout)}
 	var side sync.WaitGroup
 	sideCtx, stop := context.WithCancel(ctx)
-	s := &service{cfg: d.cfg, untilEnd: !d.keepRunning, log: newLogger(d.stderr, d.cfg.Log)}
-	s.listening = func(address string) { d.say("Status page: http://%s/status; Ctrl-C stops.", address) }
+	s := &service{cfg: d.cfg, untilEnd: untilEnd, log: newLogger(d.stderr, d.cfg.Log)}
+	if !untilEnd {
+		s.listening = func(address string) { d.say("Status page: http://%s/status; Ctrl-C stops.", address) }
+	}
 	s.started = func(c *connector.Connector) {
 		side.Go(func() { watch.run(sideCtx, c.Stats) })
-		if d.keepRunning {
+		if !untilEnd {
 			side.Go(func() { d.trickle(sideCtx) })
 		}
 	}
@@ -217,7 +225,7 @@ func (d *demo) trickle(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if d.produce(ctx, demoRate/10) != nil {
+			if d.produce(context.WithoutCancel(ctx), demoRate/10) != nil {
 				return
 			}
 		}

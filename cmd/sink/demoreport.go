@@ -29,7 +29,7 @@ func (d *demo) report(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("table %s: %w", demoOrders, err)
 	}
-	d.say("The first rows of %s, as a batch reader sees them:\n", demoOrders)
+	d.say("\nThe first rows of %s, as a batch reader sees them:\n", demoOrders)
 	if err := d.read(ctx, orders, scan.At{}, scan.Options{Ordered: true}, 5, formatTable); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func newLogger(w io.Writer, cfg config.Log) zerolog.Logger {
 	if cfg.Format == "console" || cfg.Format == "auto" && isTerminal(w) {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000", NoColor: !isTerminal(w)}
 	}
-	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+	return zerolog.New(zerolog.SyncWriter(w)).Level(level).With().Timestamp().Logger()
 }
 
 func isTerminal(w any) bool {

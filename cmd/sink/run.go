@@ -89,10 +89,10 @@ func (s *service) run(ctx context.Context) error {
 		closeListener(listener)
 		return err
 	}
+	stopWeb := s.serve(listener, c)
 	if s.started != nil {
 		s.started(c)
 	}
-	stopWeb := s.serve(listener, c)
 	s.log.Info().Str("version", versionOf()).Str("warehouse", s.cfg.Warehouse).Strs("brokers", s.cfg.Kafka.Brokers).
 		Str("group", s.cfg.Kafka.Group).Int("mappings", len(s.cfg.Tables)).Bool("until_end", s.untilEnd).Msg("started")
 	err = c.Run(ctx)
