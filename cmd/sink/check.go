@@ -35,7 +35,7 @@ type checker struct {
 	client   *kgo.Client  // nil when the brokers do not answer
 	admin    *kadm.Client
 	out      *printer
-	failed   int
+	failures []error
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -83,18 +83,16 @@ func (c *checker) run(ctx context.Context, a *app) error {
 	if err := errors.Join(ctx.Err(), c.out.close()); err != nil {
 		return err
 	}
-	if c.failed > 0 {
-		return fmt.Errorf("%s: %s", c.cfg.File(), plural(c.failed, "check")+" failed")
-	}
-	return nil
+	return errors.Join(c.failures...)
 }
 
 // say prints one finding.
 func (c *checker) say(result, what, format string, args ...any) {
+	detail := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
 	if result == checkFail {
-		c.failed++
+		c.failures = append(c.failures, fmt.Errorf("%s: %s", what, detail))
 	}
-	c.out.row(result, what, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))
+	c.out.row(result, what, detail)
 }
 
 func (c *checker) checkStore(ctx context.Context) {
@@ -148,6 +146,11 @@ func reachOptions(cfg *config.Config) []kgo.Opt {
 // reachError says what a user can do when the brokers do not answer.
 func reachError(cfg *config.Config, err error) error {
 	brokers := strings.Join(cfg.Kafka.Brokers, ", ")
+	for _, refusal := range []error{kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState} {
+		if errors.Is(err, refusal) {
+			return fmt.Errorf("brokers %s refuse the login: %w; check kafka.sasl (mechanism, username, password)", brokers, err)
+		}
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer within %v", reachWithin)
 	}

@@ -45,7 +45,7 @@ func (c *checker) checkMapping(ctx context.Context, t *connector.Table, details 
 	var topics []string
 	for _, name := range t.Topics {
 		if d, ok := details[name]; !ok || d.Err != nil {
-			c.say(checkFail, "topic "+name, "is not there: Debezium makes a topic with its first event; check the name, start later, or use `topics` with a pattern")
+			c.say(checkFail, "topic "+name, "is not there, table %s wants it: Debezium makes a topic with its first event; check the name, start later, or use `topics` with a pattern", t.Name)
 			continue
 		}
 		topics = append(topics, name)
@@ -114,7 +114,7 @@ func (c *checker) checkTopic(t *connector.Table, topic string, starts, ends kadm
 	if err == nil && !t.Compacted {
 		for _, kv := range rc.Configs {
 			if kv.Key == "cleanup.policy" && kv.Value != nil && strings.Contains(*kv.Value, "compact") {
-				c.say(checkFail, "topic "+topic, "has cleanup.policy=%s: compaction removes changes, so a SUM over the changelog would go wrong; set it to delete, or `compacted: true` for the table", *kv.Value)
+				c.say(checkFail, "topic "+topic, "has cleanup.policy=%s: compaction removes changes, so a SUM over the changelog of table %s would go wrong; set it to delete, or `compacted: true` for the table", *kv.Value, targetOf(t, topic))
 				return
 			}
 		}

@@ -52,6 +52,9 @@ func (l *location) open(ctx context.Context) (object.Store, string, error) {
 		store, err := object.Open(ctx, cfg.Warehouse, s3Config(cfg.S3))
 		return store, cfg.Warehouse, err
 	}
+	if scheme, _, ok := strings.Cut(l.warehouse, "://"); ok && !slices.Contains([]string{"file", "s3", "s3a"}, scheme) {
+		return nil, "", misusef("--warehouse %s: scheme %s is not known: write file:///folder or s3://bucket/prefix", l.warehouse, scheme)
+	}
 	store, err := object.Open(ctx, l.warehouse, object.S3Config{Endpoint: l.endpoint, Region: l.region, PathStyle: l.pathStyle})
 	return store, l.warehouse, err
 }
