@@ -1,0 +1,28 @@
+// Package compact turns many sorted files of a bucket into fewer: Paimon's universal compaction
+// (org.apache.paimon.mergetree.compact.UniversalCompaction and MergeTreeCompactTask).
+//
+// # Levels and runs
+//
+//	level 0      each file is a sorted run of its own; the newest first, by highest sequence number
+//	level 1..n   all files of a level are one run: their key ranges do not overlap
+//
+// [Options.Pick] looks at the runs, newest first, and says which of them, always a prefix, become one run of which level.
+// An example, with the trigger at 3 runs, sizes in MB and the size ratio at 1 %:
+//
+//	runs                           picked                        why
+//	0:1 0:1 5:100                  0:1 0:1       -> level 4      ratio: 1 is not above 1.01, and 100 is too large
+//	0:1 0:1 4:2 5:100              0:1 0:1 4:2   -> level 4      ratio: 2 is not above 2.02; level 4 has room
+//	0:60 0:60 0:90 5:100           all           -> level 5      amplification: 210 is above 200 % of 100
+//
+// [Compactor.Run] does the job: files that overlap are merged, one row a key; a lone file that is large only changes its
+// level; small lone files are rewritten together.
+//
+// # What always holds
+//
+//  1. The rows that a reader sees are the same before and after.
+//  2. A retraction is dropped only when nothing older can lie below: the job's output level is the highest of the bucket.
+//  3. Rows keep their sequence numbers and kinds, so that readers and later jobs find the same winner.
+//  4. Changelog files are never read, written or referred to.
+//  5. Nothing is visible before a commit; what fails deletes the files that it made.
+//  6. Memory is bounded by Config.MaxRuns, whatever the number and size of files: more runs are merged in several passes.
+package compact

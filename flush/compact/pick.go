@@ -1,0 +1,191 @@
+package compact
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"sink/table"
+)
+
+// Options say when and how to compact. They are table options of Paimon (org.apache.paimon.CoreOptions).
+type Options struct {
+	Trigger          int   // num-sorted-run.compaction-trigger: runs from which a bucket is worth a look
+	StopTrigger      int   // num-sorted-run.stop-trigger: runs at which writers wait for compaction
+	Levels           int   // num-levels, level 0 included
+	SizeRatio        int   // compaction.size-ratio, percent
+	MaxAmplification int   // compaction.max-size-amplification-percent
+	TargetFileSize   int64 // target-file-size, bytes
+	WriteOnly        bool  // write-only: others compact and expire
+}
+
+// OptionsOf returns what a schema's table options ask for. It returns all that is wrong with them at once.
+func OptionsOf(s *table.Schema) (Options, error) {
+	var problems []error
+	number := func(key string, least, unset int) int {
+		if s.Option(key) == "" {
+			return unset
+		}
+		n, err := s.OptionInt(key)
+		problems = append(problems, err)
+		return int(min(max(n, int64(least)), math.MaxInt32))
+	}
+	var o Options
+	var err error
+	o.Trigger = number("num-sorted-run.compaction-trigger", 1, 5)
+	o.StopTrigger = max(number("num-sorted-run.stop-trigger", 1, o.Trigger+3), o.Trigger)
+	o.Levels = number("num-levels", 2, o.Trigger+1)
+	o.SizeRatio = number("compaction.size-ratio", 0, 1)
+	o.MaxAmplification = number("compaction.max-size-amplification-percent", 0, 200)
+	o.TargetFileSize, err = s.OptionSize("target-file-size")
+	problems = append(problems, err)
+	o.WriteOnly, err = s.OptionBool("write-only")
+	return o, errors.Join(append(problems, err)...)
+}
+
+// minUpgradeBytes is the size from which a lone file is not worth rewriting.
+func (o Options) minUpgradeBytes() int64 { return o.TargetFileSize / 10 * 7 }
+
+// SortedRun is what a picker knows of a run: its level, and its bytes.
+type SortedRun struct {
+	Level     int32
+	SizeBytes int64
+	Files     []table.File
+}
+
+// Runs sorts the files of a bucket into runs, the newest first (org.apache.paimon.mergetree.Levels.levelSortedRuns).
+func Runs(files []table.File) []SortedRun {
+	sorted := slices.Clone(files)
+	slices.SortStableFunc(sorted, func(a, b table.File) int {
+		if c := cmp.Compare(a.Level, b.Level); c != 0 || a.Level > 0 {
+			return c
+		}
+		return cmp.Or(-cmp.Compare(a.MaxSeq, b.MaxSeq), cmp.Compare(a.MinSeq, b.MinSeq),
+			cmp.Compare(a.CreatedMillis, b.CreatedMillis), strings.Compare(a.Name, b.Name))
+	})
+	var runs []SortedRun
+	for i := range sorted {
+		f := &sorted[i]
+		if n := len(runs); n == 0 || f.Level == 0 || runs[n-1].Level != f.Level {
+			runs = append(runs, SortedRun{Level: f.Level})
+		}
+		r := &runs[len(runs)-1]
+		r.SizeBytes += f.SizeBytes
+		r.Files = append(r.Files, *f)
+	}
+	return runs
+}
+
+// Job is a compaction to do: these files become one run of a level.
+type Job struct {
+	Files       []table.File // of one bucket
+	OutputLevel int32
+	Top         bool // OutputLevel is the highest that a file of the bucket may have
+	// DropDeletes says that nothing older than the files lies below, so that retractions need not be kept.
+	DropDeletes bool
+}
+
+// SizeBytes returns the bytes of the job's files.
+func (j *Job) SizeBytes() int64 {
+	var n int64
+	for i := range j.Files {
+		n += j.Files[i].SizeBytes
+	}
+	return n
+}
+
+// Pick returns the job that a bucket needs, if it needs any.
+func (o Options) Pick(runs []SortedRun) (Job, bool) {
+	n := 0
+	switch {
+	case len(runs) < o.Trigger:
+	case o.amplified(runs):
+		n = len(runs)
+	default:
+		if n = o.similar(runs, 1); n < 2 {
+			n = 0
+		}
+		if n == 0 && len(runs) > o.Trigger {
+			n = o.similar(runs, len(runs)-o.Trigger+1)
+		}
+	}
+	if n == 0 {
+		return Job{}, false
+	}
+	j := o.job(runs, n)
+	return j, len(j.Files) > 1 || j.Files[0].Level != j.OutputLevel
+}
+
+// PickFull returns the job that makes all of a bucket one run of the highest level. There is none when it is that already.
+// A bucket whose only run still holds retractions is rewritten, too: they are good for nothing there.
+func (o Options) PickFull(runs []SortedRun) (Job, bool) {
+	if len(runs) == 0 {
+		return Job{}, false
+	}
+	j := o.job(runs, len(runs))
+	if len(runs) > 1 || runs[0].Level != j.OutputLevel {
+		return j, true
+	}
+	return j, slices.ContainsFunc(j.Files, hasDeletes)
+}
+
+// amplified reports whether what lies above the oldest run is too much in comparison with it.
+func (o Options) amplified(runs []SortedRun) bool {
+	last := len(runs) - 1
+	return sizeOf(runs[:last])*100 > int64(o.MaxAmplification)*runs[last].SizeBytes
+}
+
+// similar grows a prefix of n runs by the next one for as long as that is not much larger than the prefix.
+func (o Options) similar(runs []SortedRun, n int) int {
+	size := sizeOf(runs[:n])
+	for n < len(runs) && float64(size)*(100+float64(o.SizeRatio))/100 >= float64(runs[n].SizeBytes) {
+		size += runs[n].SizeBytes
+		n++
+	}
+	return n
+}
+
+// job makes a job of the first n runs. Its output goes right above the next run, and never to level 0: then it takes the
+// runs up to the first of a higher level with it.
+func (o Options) job(runs []SortedRun, n int) Job {
+	top := o.top(runs)
+	level := int32(0)
+	if n < len(runs) {
+		level = max(0, runs[n].Level-1)
+	}
+	for n < len(runs) && level == 0 {
+		level = runs[n].Level
+		n++
+	}
+	if n == len(runs) {
+		level = top
+	}
+	j := Job{OutputLevel: level, Top: level == top, DropDeletes: level >= highest(runs)}
+	for _, r := range runs[:n] {
+		j.Files = append(j.Files, r.Files...)
+	}
+	return j
+}
+
+// top returns the highest level of a bucket: that of num-levels, or of a file that is higher.
+func (o Options) top(runs []SortedRun) int32 { return max(int32(o.Levels)-1, highest(runs)) }
+
+func highest(runs []SortedRun) int32 {
+	if len(runs) == 0 {
+		return 0
+	}
+	return runs[len(runs)-1].Level
+}
+
+func sizeOf(runs []SortedRun) int64 {
+	var n int64
+	for _, r := range runs {
+		n += r.SizeBytes
+	}
+	return n
+}
+
+// hasDeletes reports whether a file may hold retractions.
+func hasDeletes(f table.File) bool { return f.DeleteRows != 0 }
