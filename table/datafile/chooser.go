@@ -6,7 +6,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The encoding and the codec of a chunk are chosen from a sample of its first page, by what the sample would cost:
+// The encoding of a chunk, and for the first chunk of a column its codec, are chosen from a sample of its first page, by what the sample would cost:
 //
 //	bytes that come out + bytes that the codec has to go through / 6
 //
@@ -32,8 +32,16 @@ type plan struct {
 	codec    format.CompressionCodec
 
 	encodingChosen bool
-	codecChosen    bool // from the first page on: a chunk has one codec
+	codecChosen    bool // for the whole file: some readers look only at a column's first chunk
 	noDictionary   bool // it was tried and grew too large
+}
+
+// next is the plan for the next chunk of the file.
+func (p plan) next() plan { return plan{codec: p.codec, codecChosen: p.codecChosen} }
+
+// allows tells whether values may still be written with the codec, or without it.
+func (p plan) allows(compressed bool) bool {
+	return !p.codecChosen || compressed == (p.codec != format.Uncompressed)
 }
 
 // choose fills in what the plan lacks, from the page in the making.
@@ -49,7 +57,7 @@ func (c *column) choose(w *workspace) error {
 	}
 	best := candidate{encoding: format.Plain, cost: -1}
 	if !c.plan.noDictionary && c.leaf.physical.kind != cellBool {
-		best.offer(c.tryDictionary(w))
+		c.tryDictionary(w, &best)
 	}
 	if err := c.tryValues(w, &best); err != nil {
 		return err
@@ -77,14 +85,16 @@ type candidate struct {
 	cost       float64 // bytes a value; negative: none yet
 }
 
-func (best *candidate) offer(c candidate) {
-	if c.cost >= 0 && (best.cost < 0 || c.cost < best.cost) {
-		*best = c
+// offer takes a way if it is better than the best so far and the plan allows it.
+func (c *column) offer(best *candidate, encoding format.Encoding, compressed bool, cost float64) {
+	if c.plan.allows(compressed) && (best.cost < 0 || cost < best.cost) {
+		*best = candidate{encoding, compressed, cost}
 	}
 }
 
-// tryDictionary looks at values spread over the page.
-func (c *column) tryDictionary(w *workspace) candidate {
+// tryDictionary looks at values spread over the page. Indexes are compressed unless nothing is: they are short, and often
+// repeat.
+func (c *column) tryDictionary(w *workspace, best *candidate) {
 	step := max(1, c.values/sampleValues)
 	var n, size int
 	if c.leaf.physical.kind.words() {
@@ -103,10 +113,10 @@ func (c *column) tryDictionary(w *workspace) candidate {
 	distinct := c.dict.len()
 	c.dict.reset()
 	if distinct > n/2 {
-		return candidate{cost: -1}
+		return
 	}
-	bits := bitWidth(uint64(distinct - 1))
-	return candidate{format.RLEDictionary, true, float64(bits)/8 + float64(size)/float64(c.values) + dictionaryPenalty}
+	cost := float64(bitWidth(uint64(distinct-1)))/8 + float64(size)/float64(c.values) + dictionaryPenalty
+	c.offer(best, format.RLEDictionary, c.plan.allows(true), cost)
 }
 
 // spread appends every step-th value of layout Bytes and returns how many.
@@ -130,7 +140,7 @@ func (c *column) tryValues(w *workspace, best *candidate) error {
 	if !c.leaf.physical.kind.words() {
 		var n float64
 		w.raw, n = c.sampleBody(w.raw[:0])
-		return w.offer(best, format.Plain, w.raw, n)
+		return c.offerSample(w, best, format.Plain, w.raw, n)
 	}
 	n, runs := c.values, 1
 	if n > sampleValues {
@@ -146,10 +156,10 @@ func (c *column) tryValues(w *workspace, best *candidate) error {
 		}
 	}
 	sampled := float64(n / runs * runs)
-	if err := w.offer(best, format.Plain, w.raw, sampled); err != nil || !packs {
+	if err := c.offerSample(w, best, format.Plain, w.raw, sampled); err != nil || !packs {
 		return err
 	}
-	return w.offer(best, format.DeltaBinaryPacked, w.pack, sampled)
+	return c.offerSample(w, best, format.DeltaBinaryPacked, w.pack, sampled)
 }
 
 // sampleBody appends runs of values of layout Bytes, the last of each perhaps cut. It returns how many values of average
@@ -173,11 +183,11 @@ func (c *column) sampleBody(dst []byte) ([]byte, float64) {
 	return dst, float64(len(dst)-from) * float64(c.values) / float64(len(c.body))
 }
 
-// offer offers an encoding by its sample of n values, alone and with the codec.
-func (w *workspace) offer(best *candidate, encoding format.Encoding, sample []byte, n float64) error {
+// offerSample offers an encoding by its sample of n values, alone and with the codec.
+func (c *column) offerSample(w *workspace, best *candidate, encoding format.Encoding, sample []byte, n float64) error {
 	size := float64(len(sample))
-	best.offer(candidate{encoding, false, size / n})
-	if w.comp.codec == format.Uncompressed {
+	c.offer(best, encoding, false, size/n)
+	if w.comp.codec == format.Uncompressed || !c.plan.allows(true) {
 		return nil
 	}
 	z, err := w.comp.compress(sample)
@@ -185,6 +195,6 @@ func (w *workspace) offer(best *candidate, encoding format.Encoding, sample []by
 		return err
 	}
 	out := float64(max(0, len(z)-codecOverhead))
-	best.offer(candidate{encoding, true, (out + size/codecDivisor) / n})
+	c.offer(best, encoding, true, (out+size/codecDivisor)/n)
 	return nil
 }

@@ -81,10 +81,17 @@ func (c *column) resetPage() {
 	c.def, c.rep, c.words, c.body = c.def[:0], c.rep[:0], c.words[:0], c.body[:0]
 }
 
+// resetFile makes the column ready for another file.
+func (c *column) resetFile() {
+	c.resetChunk()
+	c.plan, c.nulls = plan{}, 0
+	c.file.reset()
+}
+
 // resetChunk empties the chunk.
 func (c *column) resetChunk() {
 	c.resetPage()
-	c.plan = plan{}
+	c.plan = c.plan.next()
 	c.dict.reset()
 	c.pages, c.raw = c.pages[:0], 0
 	c.plain, c.packed, c.indexed = false, false, false

@@ -60,9 +60,7 @@ func newEncoder(l *layout, limits limits, comp *compressor) *encoder {
 func (e *encoder) begin(out object.Writer) error {
 	e.out, e.offset, e.rows, e.groups, e.stats = out, 0, 0, e.groups[:0], fileStats{}
 	for _, i := range e.own {
-		e.columns[i].resetChunk()
-		e.columns[i].file.reset()
-		e.columns[i].nulls = 0
+		e.columns[i].resetFile()
 	}
 	return e.write([]byte(magic))
 }
@@ -75,6 +73,18 @@ func (e *encoder) write(b []byte) error {
 
 // append adds rows to the file.
 func (e *encoder) append(rows table.Rows) error {
+	for rows.Len() > 0 {
+		n := min(rows.Len(), e.limits.groupRows-e.rows)
+		if err := e.appendToGroup(rows.Slice(0, n)); err != nil {
+			return err
+		}
+		rows = rows.Slice(n, rows.Len())
+	}
+	return nil
+}
+
+// appendToGroup adds rows to the row group in the making, and writes it if it is full then.
+func (e *encoder) appendToGroup(rows table.Rows) error {
 	for i := range e.layout.roots {
 		r := &e.layout.roots[i]
 		if e.layout.leaves[r.first].twin >= 0 {

@@ -52,14 +52,12 @@ func (w *Writer) Append(ctx context.Context, rows table.Rows) error {
 			}
 		}
 		n := min(rows.Len()-at, w.slice())
-		if end := at + n; end < rows.Len() && rows.Kind(end-1) == table.UpdateBefore && rows.Kind(end) == table.UpdateAfter {
-			n++ // no new file between a -U and its +U: they belong together (I3)
-		}
 		if err := w.append(rows.Slice(at, at+n)); err != nil {
 			return fmt.Errorf("write %s: %w", w.object, err)
 		}
 		at += n
-		if w.enc.sizeBytes() >= w.format.cfg.TargetFileSize {
+		// No new file between a -U and its +U: they belong together (I3).
+		if w.enc.sizeBytes() >= w.format.cfg.TargetFileSize && rows.Kind(at-1) != table.UpdateBefore {
 			if err := w.finish(); err != nil {
 				return err
 			}

@@ -303,3 +303,18 @@ func TestCopy(t *testing.T) {
 	require.Equal(t, want, c)
 	require.Equal(t, readRows(t, store, s, files, 1000), readRows(t, store, s, []table.File{c}, 1000))
 }
+
+// TestPairsStayTogether rolls at every chance, also between two Appends: no file ends with a -U.
+func TestPairsStayTogether(t *testing.T) {
+	store := object.NewMem()
+	s := orderSchema(map[string]string{"target-file-size": "1 b"})
+	f := newTestFormat(t, s, store, Changelog)
+	rows := orderRows(orderChanges(20_000, 1000, 1))
+	files := writeRows(t, f, rows, 77)
+	require.Greater(t, len(files), 50)
+	at := 0
+	for _, file := range files {
+		at += int(file.Rows)
+		require.NotEqual(t, table.UpdateBefore, rows.Kind(at-1))
+	}
+}
