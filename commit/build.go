@@ -147,24 +147,27 @@ func (t *task) dropMerged(ctx context.Context) {
 
 // build makes the snapshot of this attempt.
 func (t *task) build(base *baseList) (*seen, error) {
-	progress := t.progress()
 	s := nextSnapshot(t.view.newest, t.delta, t.kind, &t.changes, base)
 	s.UUID, s.SchemaID = t.cfg.NewID(), t.schema.ID
-	s.CommitUser, s.CommitIdentifier = t.cfg.User, t.nextIdentifier()
+	s.CommitUser, s.CommitIdentifier = t.identity()
 	s.TimeMillis = max(s.TimeMillis, t.cfg.Now().UnixMilli())
 	if t.view.newest != nil && t.view.newest.SchemaID != s.SchemaID {
 		s.Statistics = "" // they describe the columns of the schema before
 	}
-	s.Properties = progress.EncodeProperties()
+	mine := &seen{Snapshot: s}
+	s.Properties = map[string]string{}
+	if t.carriesMap() {
+		progress := t.progress()
+		mine.progress = &progress
+		s.Properties = progress.EncodeProperties()
+	}
 	s.Properties[table.PropertyCheckpoint] = t.checkpoint
 	if t.view.newest != nil {
 		s.Properties[propParent] = t.view.newest.UUID
 	}
-	raw, err := s.Encode()
-	if err != nil {
-		return nil, err
-	}
-	return &seen{Snapshot: s, raw: raw, progress: &progress}, nil
+	var err error
+	mine.raw, err = s.Encode()
+	return mine, err
 }
 
 // nextSnapshot makes the snapshot that follows base, which is nil in a table that has none. What a snapshot inherits
@@ -237,13 +240,21 @@ func (t *task) adopt(mine *seen, base *baseList) {
 	foreign := t.view.newest != nil && t.view.newest.progress == nil
 	entries, _ := entriesOf(t.delta)
 	v := &t.view
-	v.newest, v.ours, v.foreign, v.lost = mine, mine, -1, nil
+	v.newest = mine
+	if mine.progress != nil {
+		v.ours, v.foreign, v.lost = mine, -1, nil
+	} else {
+		v.foreign = max(v.foreign, maxSequence(entries))
+	}
 	v.lists, v.listed = slices.Concat(base.entries, t.changes.delta), true
 	v.noteBuckets(entries)
 	t.own = mine
 	r := &t.result
 	r.SnapshotID, r.UUID, r.Kind, r.Time = mine.ID, mine.UUID, mine.CommitKind, time.UnixMilli(mine.TimeMillis)
-	r.Foreign, r.Progress = foreign, cloneProgress(mine.progress)
+	r.Foreign, r.Progress = foreign, table.Progress{MaxSequence: -1}
+	if mine.progress != nil {
+		r.Progress = cloneProgress(mine.progress)
+	}
 	r.DataFiles, r.RemovedFiles, r.ChangelogFiles = len(t.delta.Added), len(t.delta.Removed), len(t.delta.Changelog)
 	r.TotalRecords, r.DeltaRecords, r.ChangelogRecords = mine.TotalRecords, mine.DeltaRecords, mine.ChangelogRecords
 }

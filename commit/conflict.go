@@ -54,11 +54,19 @@ func checkDelta(d *table.Delta) error {
 	return nil
 }
 
-// checkAge refuses a delta whose files may have been taken for orphans by now.
+// checkAge refuses a delta whose files may have been taken for orphans by now. A file that only changes its level is in
+// the table already.
 func (t *task) checkAge() error {
 	oldest := int64(-1)
+	moved := make(map[string]struct{}, len(t.delta.Removed))
+	for i := range t.delta.Removed {
+		moved[t.delta.Removed[i].Name] = struct{}{}
+	}
 	for _, files := range [][]table.File{t.delta.Added, t.delta.Changelog} {
 		for i := range files {
+			if _, ok := moved[files[i].Name]; ok {
+				continue
+			}
 			if ms := files[i].CreatedMillis; oldest < 0 || ms < oldest {
 				oldest = ms
 			}
@@ -77,7 +85,7 @@ func (t *task) checkAge() error {
 // check tells whether the delta fits the table as the view has it.
 func (t *task) check(ctx context.Context) error {
 	v := &t.view
-	if !t.rebase {
+	if !t.rebase && t.kind == manifest.Append {
 		if v.lost != nil {
 			return v.lost
 		}
@@ -95,7 +103,7 @@ func (t *task) check(ctx context.Context) error {
 	if err := t.checkBuckets(ctx); err != nil {
 		return err
 	}
-	if t.kind == manifest.Compact {
+	if t.kind != manifest.Append {
 		return t.checkRewrite(ctx)
 	}
 	return nil

@@ -71,7 +71,7 @@ func ConsumerID(user string) string {
 // Pin writes the consumer file that keeps other jobs' expiry away from our newest snapshot, and so renews its age. Commit
 // does it by itself; an idle table needs it about once an hour.
 func (c *Committer) Pin(ctx context.Context) error {
-	if c.own == nil {
+	if c.own == nil || c.own.progress == nil {
 		return nil
 	}
 	if err := manifest.WriteConsumer(ctx, c.store, c.path, ConsumerID(c.cfg.User), c.own.ID); err != nil {
