@@ -46,7 +46,9 @@ func TestCodecs(t *testing.T) {
 			got, err := decodeEntries(b)
 			require.NoError(t, err, name)
 			require.Equal(t, entries, got)
-			require.Equal(t, len(entries), len(entriesByGoavro(t, b)))
+			if len(entries) < 10 {
+				require.Len(t, entriesByGoavro(t, b), len(entries))
+			}
 		}
 	}
 	_, err := writeCodec("brotli", 1)

@@ -52,6 +52,9 @@ func entriesByGoavro(t testing.TB, b []byte) []Entry {
 	return entries
 }
 
+// goavroCodecs are compiled once: there are few schemas and many files.
+var goavroCodecs = map[string]*goavro.Codec{}
+
 func eachByGoavro(t testing.TB, b []byte, each func(map[string]any)) {
 	c := cursor{b: b[len(magic):]}
 	var schema map[string]any
@@ -65,8 +68,12 @@ func eachByGoavro(t testing.TB, b []byte, each func(map[string]any)) {
 	schema["name"] = "entry" // goavro takes the name record for the keyword
 	text, err := json.Marshal(schema)
 	require.NoError(t, err)
-	codec, err := goavro.NewCodec(string(text))
-	require.NoError(t, err)
+	codec := goavroCodecs[string(text)]
+	if codec == nil {
+		codec, err = goavro.NewCodec(string(text))
+		require.NoError(t, err)
+		goavroCodecs[string(text)] = codec
+	}
 	r, err := openContainer(b)
 	require.NoError(t, err)
 	for {

@@ -131,7 +131,7 @@ func TestMergeRandom(t *testing.T) {
 	var whole Files
 	var list []ListEntry
 	counts := map[string]int{}
-	for commit := range 300 {
+	for commit := range 150 {
 		o := MergeOptions{TargetSizeBytes: int64(1500 + rnd.IntN(3000)), MinCount: 2 + rnd.IntN(6), FullSizeBytes: int64(6000 + rnd.IntN(30000))}
 		w.targetSize = o.TargetSizeBytes
 		plan := PlanMerge(list, o)

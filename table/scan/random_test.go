@@ -221,8 +221,8 @@ func TestRandomHistory(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	w := newWorld(t, rnd, map[string]string{"bucket": "1", "changelog-producer": "input"})
 	live := map[string]row{}
-	for i := range 9 {
-		if i == 5 {
+	for i := range 6 {
+		if i == 3 {
 			fields := append(slices.Clone(w.schema.Fields), table.Field{Name: "extra", Type: table.Type{Root: table.Double}})
 			next, changes, err := table.Evolve(w.schema, fields)
 			require.NoError(t, err)
@@ -246,6 +246,9 @@ func TestRandomHistory(t *testing.T) {
 		slices.Sort(want)
 		require.True(t, slices.Equal(want, sorted), "snapshot %d", id)
 
+		if id < w.id-1 {
+			continue
+		}
 		ordered, err := printRows(t, plan, Options{Ordered: true})
 		require.NoError(t, err)
 		require.Len(t, ordered, len(got))
@@ -263,7 +266,7 @@ func TestRandomHistory(t *testing.T) {
 	}
 	for id := int64(1); id <= w.id; id++ {
 		want := w.changes[id-1]
-		if id <= 5 { // written before the column came, read with it
+		if id <= 3 { // written before the column came, read with it
 			for i := range want {
 				want[i] = strings.TrimSuffix(want[i], "}") + `,"extra":null}`
 			}
