@@ -2,23 +2,429 @@ package debezium
 
 import (
 	"context"
+	"encoding/binary"
 
 	"sink/table"
 )
 
-type avroSchema struct{}
-type avroCache struct{}
-type avroPlan struct{}
-type avroRow struct{}
-
-func (d *Decoder) avroHeader(f *Frame, what string) bool { return false }
-func (d *Decoder) avroValue(ctx context.Context, f *Frame, b []byte) (*valueSchema, error) {
-	return nil, nil
+// schemaID names a schema in a registry.
+type schemaID struct {
+	id   int64
+	kind idKind
 }
-func (d *Decoder) avroKey(ctx context.Context, f *Frame, b []byte) error { return nil }
-func (d *Decoder) classifyAvro(f *Frame) error                           { return nil }
-func (f *Frame) avroSource(src *Source) error                            { return nil }
-func (f *Frame) avroTransaction(dst []byte) ([]byte, error)              { return dst, nil }
-func (p *Plan) bindAvro() error                                          { return nil }
-func (p *Plan) appendAvro(f *Frame, dst *table.Batch, ev *Event) error   { return nil }
-func (p *Plan) readAvroKey(f *Frame, dst *table.Batch, row int) error    { return nil }
+
+// idKind is what an id counts. Apicurio has two counts, and says in its headers which one it means.
+type idKind uint8
+
+const (
+	idDefault idKind = iota // as the registry is configured
+	idGlobal
+	idContent
+)
+
+// avroCache is what a decoder knows of schemas in the registry.
+type avroCache struct {
+	values avroSchemas[*valueSchema]
+	keys   avroSchemas[*keySchema]
+}
+
+// avroSchemas are schemas by id, and by text for ids that mean the same.
+type avroSchemas[S any] struct {
+	lastID schemaID
+	last   S
+	known  map[schemaID]S
+	same   map[*avroSchema]S
+}
+
+// get returns what the schema with an id means.
+func (c *avroSchemas[S]) get(ctx context.Context, r *Registry, id schemaID, parse func(*avroSchema) (S, error)) (S, error) {
+	if c.known != nil && id == c.lastID {
+		return c.last, nil
+	}
+	s, ok := c.known[id]
+	if !ok {
+		schema, err := r.schema(ctx, id)
+		if err != nil {
+			return s, err
+		}
+		if s, ok = c.same[schema]; !ok {
+			if s, err = parse(schema); err != nil {
+				return s, &valueError{reason: ReasonSchema, err: err}
+			}
+		}
+		if c.known == nil || len(c.known) >= maxSchemas {
+			c.known, c.same = map[schemaID]S{}, map[*avroSchema]S{}
+		}
+		c.known[id], c.same[schema] = s, s
+	}
+	c.lastID, c.last = id, s
+	return s, nil
+}
+
+// The headers in which Apicurio may put an id instead of in front of the body, as eight bytes.
+const (
+	headerValueGlobal  = "apicurio.value.globalId"
+	headerValueContent = "apicurio.value.contentId"
+	headerKeyGlobal    = "apicurio.key.globalId"
+	headerKeyContent   = "apicurio.key.contentId"
+)
+
+// idHeader looks for an id in the headers.
+func idHeader(f *Frame, what string) (schemaID, bool) {
+	global, content := headerValueGlobal, headerValueContent
+	if what == "key" {
+		global, content = headerKeyGlobal, headerKeyContent
+	}
+	for i := range f.Record.Headers {
+		h := &f.Record.Headers[i]
+		if len(h.Value) != 8 || h.Key != global && h.Key != content {
+			continue
+		}
+		kind := idGlobal
+		if h.Key == content {
+			kind = idContent
+		}
+		return schemaID{id: int64(binary.BigEndian.Uint64(h.Value)), kind: kind}, true
+	}
+	return schemaID{}, false
+}
+
+// avroHeader reports whether a header names the schema of a key or value.
+func (d *Decoder) avroHeader(f *Frame, what string) bool {
+	if d.cfg.Registry == nil || len(f.Record.Headers) == 0 {
+		return false
+	}
+	_, ok := idHeader(f, what)
+	return ok
+}
+
+// splitAvro takes the id off a key or value: byte 0, then four bytes (Confluent) or eight (Apicurio); or the id is in a
+// header. Ids begin with 1, so that four zero bytes tell the eight.
+func splitAvro(f *Frame, b []byte, what string) (schemaID, []byte, error) {
+	if id, ok := idHeader(f, what); ok {
+		return id, b, nil
+	}
+	if len(b) < 5 {
+		return schemaID{}, nil, bad(ReasonMalformed, "%s is cut short: no schema id", what)
+	}
+	if id := binary.BigEndian.Uint32(b[1:]); id != 0 {
+		return schemaID{id: int64(id)}, b[5:], nil
+	}
+	if len(b) < 9 {
+		return schemaID{}, nil, bad(ReasonMalformed, "%s has schema id 0", what)
+	}
+	return schemaID{id: int64(binary.BigEndian.Uint32(b[5:]))}, b[9:], nil
+}
+
+// avroValue frames a value in Avro.
+func (d *Decoder) avroValue(ctx context.Context, f *Frame, b []byte) (*valueSchema, error) {
+	id, body, err := splitAvro(f, b, "value")
+	if err != nil {
+		return nil, err
+	}
+	s, err := d.avro.values.get(ctx, d.cfg.Registry, id, newAvroValue)
+	if err != nil {
+		return nil, err
+	}
+	f.value = payload{b: body, avro: s.avro}
+	return s, f.value.avroNull()
+}
+
+func newAvroValue(a *avroSchema) (*valueSchema, error) {
+	s, err := newValueSchema(&a.root.means)
+	if err != nil {
+		return nil, err
+	}
+	s.avro = a
+	if s.kind == KindChange {
+		return s, a.checkRows()
+	}
+	return s, nil
+}
+
+// avroKey frames a key in Avro.
+func (d *Decoder) avroKey(ctx context.Context, f *Frame, b []byte) error {
+	id, body, err := splitAvro(f, b, "key")
+	if err != nil {
+		return err
+	}
+	s, err := d.avro.keys.get(ctx, d.cfg.Registry, id, func(a *avroSchema) (*keySchema, error) {
+		return &keySchema{row: &a.root.means, avro: a}, nil
+	})
+	if err != nil {
+		return err
+	}
+	f.key, f.keys = payload{b: body, avro: s.avro}, s
+	return f.key.avroNull()
+}
+
+// avroNull passes over the mark of an optional root, and finds out whether the payload is null.
+func (p *payload) avroNull() error {
+	if p.null = p.avro.root.kind == avroNull; p.null || !p.avro.optional {
+		return nil
+	}
+	r := avroReader{b: p.b}
+	n := r.long()
+	p.null, p.b = n == p.avro.nullAt, p.b[r.i:]
+	if n < 0 || n > 1 {
+		r.failed = true
+	}
+	return r.err()
+}
+
+// checkRows makes sure that before and after have one type.
+func (s *avroSchema) checkRows() error {
+	for _, i := range [...]int{s.before, s.after} {
+		if i < 0 {
+			continue
+		}
+		if row, _ := s.root.fields[i].typ.optional(); row != s.row || row.kind != avroRecord {
+			return bad(ReasonSchema, "before and after of %s are not of one record type", s.root.name)
+		}
+	}
+	return nil
+}
+
+// classifyAvro settles kind and op, and where the parts of an envelope are.
+func (d *Decoder) classifyAvro(f *Frame) error {
+	switch f.Kind {
+	case KindChange:
+		return f.avroEnvelope()
+	case KindMessage:
+		f.Op = OpMessage
+	case 0:
+		return bad(ReasonNotARow, "an Avro %s is no change event", f.value.avro.root.means.String())
+	}
+	return nil
+}
+
+func (f *Frame) avroEnvelope() error {
+	s := f.value.avro
+	r := avroReader{b: f.value.b}
+	var op []byte
+	for i := range s.root.fields {
+		typ := s.root.fields[i].typ
+		switch i {
+		case s.before:
+			f.beforeAt = r.i
+		case s.after:
+			f.afterAt = r.i
+		case s.source:
+			f.sourceAt = r.i
+		case s.transaction:
+			f.transactionAt = r.i
+		case s.op:
+			if typ.kind == avroUnion {
+				typ = r.option(typ)
+			}
+			if typ.kind == avroString {
+				op = r.bytes()
+				continue
+			}
+		}
+		r.skip(typ)
+	}
+	if r.i != len(r.b) {
+		r.failed = true
+	}
+	if r.failed {
+		return r.err()
+	}
+	if len(op) != 1 {
+		return bad(ReasonNotARow, "unknown op %s", show(op))
+	}
+	return f.setOp(Op(op[0]))
+}
+
+// avroRecordAt goes to the record of a member, and returns its type; nil when it is null.
+func (r *avroReader) recordAt(t *avroType, at int) *avroType {
+	r.i = at
+	if t.kind == avroUnion {
+		t = r.option(t)
+	}
+	if t.kind != avroRecord {
+		return nil
+	}
+	return t
+}
+
+// avroSource reads the source block.
+func (f *Frame) avroSource(src *Source) error {
+	s := f.value.avro
+	r := avroReader{b: f.value.b}
+	t, rename := s.root, flatName
+	if f.Kind != KindFlat {
+		if s.source < 0 {
+			return nil
+		}
+		if f.sourceAt == 0 {
+			for i := range s.source {
+				r.skip(s.root.fields[i].typ)
+			}
+			f.sourceAt = r.i
+		}
+		rename = func(b []byte) []byte { return b }
+		if t = r.recordAt(s.root.fields[s.source].typ, f.sourceAt); t == nil {
+			return r.err()
+		}
+	}
+	for i := range t.fields {
+		slot := src.slot(rename([]byte(t.fields[i].name)), &f.decoder.source)
+		typ := t.fields[i].typ
+		if typ.kind == avroUnion {
+			typ = r.option(typ)
+		}
+		switch {
+		case slot.text != nil && typ.kind == avroString:
+			if b := r.bytes(); !r.failed {
+				slot.text(src, &f.decoder.source, b)
+			}
+		case slot.number != nil && (typ.kind == avroInt || typ.kind == avroLong):
+			*slot.number = r.long()
+		default:
+			r.skip(typ)
+		}
+	}
+	return r.err()
+}
+
+// avroTransaction appends transaction.id.
+func (f *Frame) avroTransaction(dst []byte) ([]byte, error) {
+	s := f.value.avro
+	if f.Kind != KindChange || s.transaction < 0 {
+		return dst, nil
+	}
+	r := avroReader{b: f.value.b}
+	t := r.recordAt(s.root.fields[s.transaction].typ, f.transactionAt)
+	if t == nil {
+		return dst, r.err()
+	}
+	for i := range t.fields {
+		if t.fields[i].name == "id" && t.fields[i].typ.kind == avroString {
+			return append(dst, r.bytes()...), r.err()
+		}
+		r.skip(t.fields[i].typ)
+	}
+	return dst, r.err()
+}
+
+// avroImage reads the record of an image into a row; there is none when it is null.
+func (p *Plan) avroImage(f *Frame, dst *table.Batch, member, at, row int) (bool, error) {
+	if member < 0 {
+		return false, nil
+	}
+	s := f.value.avro
+	r := avroReader{b: f.value.b, placeholder: p.reader.placeholder}
+	t := r.recordAt(s.root.fields[member].typ, at)
+	if t == nil {
+		return false, r.err()
+	}
+	p.unavailable = p.unavailable[:0]
+	p.hits = p.bound
+	if err := p.readAvro(f, &r, t, p.fields, dst, row, false); err != nil {
+		return false, err
+	}
+	return true, p.fill(f, dst, row)
+}
+
+// readAvro reads a record whose members are those of fields, in order. With keep, columns that have their cell already
+// are left alone.
+func (p *Plan) readAvro(f *Frame, r *avroReader, t *avroType, fields []field, dst *table.Batch, row int, keep bool) error {
+	for i := range t.fields {
+		fd := &fields[i]
+		if fd.special != notSpecial {
+			p.special[fd.special] = r.i
+		}
+		if fd.col < 0 || keep && dst.Columns[fd.col].Len() > row {
+			if fd.unknown && !keep {
+				p.unknownHere++
+				if p.opts.FailUnknown {
+					return f.blameColumn(bad(ReasonUnknown, "the table has no such column"), fd.name)
+				}
+			}
+			r.skip(t.fields[i].typ)
+			continue
+		}
+		v := &dst.Columns[fd.col]
+		if err := r.cell(t.fields[i].typ, fd.cell, v); err != nil {
+			if err = p.settle(f, fd, v, err); err != nil {
+				return err
+			}
+		}
+	}
+	return r.err()
+}
+
+// appendAvro reads an event in Avro.
+func (p *Plan) appendAvro(f *Frame, dst *table.Batch, ev *Event) error {
+	if f.Kind == KindFlat {
+		return p.appendAvroFlat(f, dst, ev)
+	}
+	if f.Kind != KindChange {
+		return bad(ReasonNotARow, "a %s has no rows", f.Kind)
+	}
+	var im images
+	var err error
+	if f.Op == OpUpdate || f.Op == OpDelete {
+		if im.before, err = p.avroImage(f, dst, f.value.avro.before, f.beforeAt, ev.First); err != nil {
+			return err
+		}
+		p.unavailableBefore = append(p.unavailableBefore[:0], p.unavailable...)
+		p.unavailable = p.unavailable[:0]
+	}
+	if f.Op != OpDelete {
+		if im.after, err = p.avroImage(f, dst, f.value.avro.after, f.afterAt, ev.First+bit(im.before)); err != nil {
+			return err
+		}
+	}
+	return p.settleImages(f, dst, ev, &im)
+}
+
+// appendAvroFlat reads a row without envelope.
+func (p *Plan) appendAvroFlat(f *Frame, dst *table.Batch, ev *Event) error {
+	r := avroReader{b: f.value.b, placeholder: p.reader.placeholder}
+	p.unavailable, p.special = p.unavailable[:0], [specials]int{}
+	p.hits = p.bound
+	t := f.value.avro.root
+	if err := p.readAvro(f, &r, t, p.fields, dst, ev.First, false); err != nil {
+		return err
+	}
+	if r.i != len(r.b) {
+		r.failed = true
+		return r.err()
+	}
+	var text [specials]string
+	for i := range p.fields {
+		if s := p.fields[i].special; s != notSpecial {
+			a := avroReader{b: r.b, i: p.special[s]}
+			typ := t.fields[i].typ
+			if typ.kind == avroUnion {
+				typ = a.option(typ)
+			}
+			if typ.kind == avroString {
+				text[s] = specialValue(a.bytes())
+			}
+		}
+	}
+	return p.settleFlat(f, dst, ev, text[specialDeleted], text[specialOp])
+}
+
+// readAvroKey reads an Avro key into the columns of row that have no cell yet.
+func (p *Plan) readAvroKey(f *Frame, dst *table.Batch, row int) error {
+	if err := p.keys.bind(p, f.keys); err != nil {
+		return err
+	}
+	t := f.key.avro.root
+	if t.kind != avroRecord {
+		return bad(ReasonKey, "record key is no record, so its columns have no names")
+	}
+	r := avroReader{b: f.key.b, placeholder: p.reader.placeholder}
+	special := p.special
+	err := p.readAvro(f, &r, t, p.keys.set.fields, dst, row, true)
+	p.special = special
+	if err == nil && r.i != len(r.b) {
+		r.failed = true
+		err = r.err()
+	}
+	return err
+}

@@ -192,6 +192,11 @@ func rowOfObject(c *cell, r *reader, v *table.Vector) error {
 	if err != nil {
 		return err
 	}
+	return c.endRow(v)
+}
+
+// endRow makes a ROW of the members that were read. Those that were not are null.
+func (c *cell) endRow(v *table.Vector) error {
 	for i, m := range c.members {
 		if m.tmp.Len() == 0 {
 			if err := m.null(&m.tmp); err != nil {

@@ -215,20 +215,19 @@ func (r *reader) specialText(at int) string {
 	switch s.peek() {
 	case '"':
 		text, _ := s.str()
-		switch string(text) { // so that nothing is allocated
-		case "true":
-			return "true"
-		case "c":
-			return "c"
-		case "r":
-			return "r"
-		case "u":
-			return "u"
-		case "d":
-			return "d"
-		}
+		return specialValue(text)
 	case 't':
 		return "true"
+	}
+	return ""
+}
+
+// specialValue returns the values that mean something, without allocating them.
+func specialValue(b []byte) string {
+	for _, s := range [...]string{"true", "c", "r", "u", "d"} {
+		if string(b) == s {
+			return s
+		}
 	}
 	return ""
 }

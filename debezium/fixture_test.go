@@ -7,7 +7,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,6 +93,24 @@ func loadFixture(t testing.TB, name string) *fixture {
 		require.NoError(t, json.Unmarshal(line, &r))
 		f.records[r.Encoding] = append(f.records[r.Encoding], r)
 	}
+}
+
+// registry serves the schemas of the fixture, as Confluent's API does.
+func (f *fixture) registry(t testing.TB) *Registry {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		schema, ok := f.Schemas[strings.TrimPrefix(req.URL.Path, "/schemas/ids/")]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"error_code":40403,"message":"Schema not found"}`))
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"schema": string(schema)})
+	}))
+	t.Cleanup(server.Close)
+	r, err := NewRegistry(RegistryConfig{URL: server.URL})
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	return r
 }
 
 // folder applies events by key, as a merge read would, and keeps cells as text.

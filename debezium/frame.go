@@ -79,6 +79,7 @@ type Frame struct {
 	keys  *keySchema // nil: the key does not declare its columns
 	// where these parts begin in value.b, once a pass over the value has found them; 0: not known
 	sourceAt, transactionAt int
+	beforeAt, afterAt       int // Avro only
 	decoder                 *Decoder
 }
 

@@ -73,10 +73,10 @@ func TestJunk(t *testing.T) {
 		`{"id":1}}`: ReasonMalformed, `{"id":1,}`: ReasonMalformed, `{"id" 1}`: ReasonMalformed, `{id:1}`: ReasonMalformed, `{"a":1 "b":2}`: ReasonMalformed,
 		"\xef\xbb\xbf{}": ReasonMalformed, strings.Repeat("[", 5000): ReasonMalformed, `{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`: ReasonMalformed,
 		"\x00\x00\x00\x00\x01\x02": ReasonEncoding,
-		`{"schema":{"type":"struct","fields":[{"type":"huge","field":"x"}]},"payload":{"x":1}}`:                             ReasonSchema,
-		`{"schema":{"type":"array"},"payload":[]}`:                                                                          ReasonSchema,
+		`{"schema":{"type":"struct","fields":[{"type":"huge","field":"x"}]},"payload":{"x":1}}`:                               ReasonSchema,
+		`{"schema":{"type":"array"},"payload":[]}`:                                                                            ReasonSchema,
 		`{"schema":{"type":"struct","fields":[{"type":"int32","field":"x"},{"type":"int32","field":"x"}]},"payload":{"x":1}}`: ReasonSchema,
-		`{"schema":{"type":"struct","fields":5},"payload":{"x":1}}`:                                                         ReasonSchema,
+		`{"schema":{"type":"struct","fields":5},"payload":{"x":1}}`:                                                           ReasonSchema,
 	} {
 		_, err := frameOf(t, "t", `{"id":1}`, value)
 		require.Equal(t, want, reasonOf(t, err), value)

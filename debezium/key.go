@@ -11,7 +11,6 @@ import (
 type keyReader struct {
 	schema *keySchema // what set was made for; nil: plain JSON
 	set    *fieldSet
-	avro   *avroRow
 	good   *keySchema // the last declared key that was found to have the right columns
 	spans  []bool     // by Options.Key: seen in the key being checked
 }

@@ -59,7 +59,6 @@ type Plan struct {
 	extras     []metadataColumn
 	needSource bool
 	keys       keyReader
-	avro       *avroPlan
 
 	reader reader
 	buf    []byte
@@ -88,9 +87,6 @@ func Bind(schema *table.Schema, shape *Shape, opts Options) (*Plan, error) {
 	errs = append(errs, p.bindKey()...)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
-	}
-	if shape != nil && shape.value.avro != nil {
-		return p, p.bindAvro()
 	}
 	return p, nil
 }
@@ -221,7 +217,7 @@ func (p *Plan) Append(f *Frame, dst *table.Batch) (Event, error) {
 		switch {
 		case f.Shape != p.shape:
 			err = fmt.Errorf("record of another shape than the plan's")
-		case p.avro != nil:
+		case f.value.avro != nil:
 			err = p.appendAvro(f, dst, &ev)
 		case f.Kind == KindFlat:
 			err = p.appendFlat(f, dst, &ev)
