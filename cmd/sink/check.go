@@ -69,7 +69,7 @@ table would stop at once.`,
 func (c *checker) run(ctx context.Context, a *app) error {
 	log := newLogger(a.stderr, config.Log{Level: "error", Format: c.cfg.Log.Format})
 	var err error
-	if c.settings, err = connectorConfig(c.cfg, nil, log); err != nil {
+	if c.settings, err = connectorConfig(c.cfg, log); err != nil {
 		return err
 	}
 	c.say(checkOK, "configuration", "%s: %s", c.cfg.File(), plural(len(c.cfg.Tables), "mapping"))
@@ -184,14 +184,11 @@ func (c *checker) checkRegistry(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
-	for _, t := range c.settings.Tables {
-		if err := t.Decoding.Registry.Ping(ctx); err != nil {
-			c.say(checkFail, "registry", "%v", err)
-		} else {
-			c.say(checkOK, "registry", "%s answers", c.cfg.Registry.URL)
-		}
+	if err := c.settings.Tables[0].Decoding.Registry.Ping(ctx); err != nil { // all mappings share one client
+		c.say(checkFail, "registry", "%v", err)
 		return
 	}
+	c.say(checkOK, "registry", "%s answers", c.cfg.Registry.URL)
 }
 
 // plural counts things: "1 table", "2 tables".

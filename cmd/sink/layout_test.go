@@ -26,7 +26,7 @@ var layout = map[string][]string{
 		"flush", "flush/compact", "commit",
 	},
 	"config":                  {},
-	"connector":               {"debezium", "table"},
+	"connector":               {"debezium", "table", "table/object", "flush", "commit"},
 	"debezium":                {"table"},
 	"table":                   {},
 	"table/object":            {},

@@ -15,13 +15,13 @@ const memoryBeside = 64 << 20
 
 // limitMemory has the garbage collector keep the process below twice the budget of its buffers, and below what the
 // container allows. GOMEMLIMIT in the environment goes first.
-func limitMemory(budget int64, log zerolog.Logger) {
+func limitMemory(budget int64, logger zerolog.Logger) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
 	limit := memoryLimit(budget, cgroupLimit(os.ReadFile))
 	if limit < budget+memoryBeside {
-		log.Warn().Int64("memory_bytes", budget).Int64("limit_bytes", limit).
+		logger.Warn().Int64("memory_bytes", budget).Int64("limit_bytes", limit).
 			Msg("the container's memory limit leaves little room beside `memory`: lower `memory`, or give the container twice as much")
 	}
 	debug.SetMemoryLimit(limit)

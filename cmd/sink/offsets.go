@@ -71,7 +71,7 @@ func openOffsets(ctx context.Context, a *app, file string) (*offsets, error) {
 	}
 	log := newLogger(a.stderr, config.Log{Level: "error", Format: cfg.Log.Format})
 	o := &offsets{cfg: cfg}
-	if o.settings, err = connectorConfig(cfg, nil, log); err != nil {
+	if o.settings, err = connectorConfig(cfg, log); err != nil {
 		return nil, err
 	}
 	if o.store, err = object.Open(ctx, cfg.Warehouse, s3Config(cfg.S3)); err != nil {

@@ -69,25 +69,21 @@ type service struct {
 // run builds the parts, runs them until the context ends or the work is done, and waits for all.
 func (s *service) run(ctx context.Context) error {
 	limitMemory(int64(s.cfg.Memory), s.log)
+	settings, err := connectorConfig(s.cfg, s.log)
+	if err != nil {
+		return err
+	}
+	if settings.Store, err = openStore(ctx, s.cfg, s.log); err != nil {
+		return err
+	}
+	settings.UntilEnd = s.untilEnd
 	listener, err := s.listen(ctx)
 	if err != nil {
 		return err
 	}
-	store, err := openStore(ctx, s.cfg, s.log)
-	if err != nil {
-		closeListener(listener)
-		return err
-	}
-	settings, err := connectorConfig(s.cfg, store, s.log)
-	if err != nil {
-		closeListener(listener)
-		return err
-	}
-	settings.UntilEnd = s.untilEnd
 	c, err := connector.New(settings)
 	if err != nil {
-		closeListener(listener)
-		return err
+		return errors.Join(err, closeListener(listener))
 	}
 	stopWeb := s.serve(listener, c)
 	if s.started != nil {
@@ -118,10 +114,11 @@ func (s *service) listen(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-func closeListener(l net.Listener) {
-	if l != nil {
-		_ = l.Close()
+func closeListener(l net.Listener) error {
+	if l == nil {
+		return nil
 	}
+	return l.Close()
 }
 
 // serve starts the status server. The function returned stops it and waits; the server outlives the context of the run, so
@@ -145,7 +142,7 @@ func (s *service) serve(l net.Listener, c *connector.Connector) (stop func() err
 }
 
 // openStore opens the warehouse and sees that it keeps what commits rest on.
-func openStore(ctx context.Context, cfg *config.Config, log zerolog.Logger) (object.Store, error) {
+func openStore(ctx context.Context, cfg *config.Config, logger zerolog.Logger) (object.Store, error) {
 	store, err := object.Open(ctx, cfg.Warehouse, s3Config(cfg.S3))
 	if err != nil {
 		return nil, err
@@ -155,7 +152,7 @@ func openStore(ctx context.Context, cfg *config.Config, log zerolog.Logger) (obj
 		if !cfg.SingleWriter {
 			return nil, fmt.Errorf("warehouse %s: %w (If-None-Match): two writers would overwrite each other's snapshots; use a store that has it, or set `single-writer: true` if no other process ever writes these tables", cfg.Warehouse, err)
 		}
-		log.Warn().Msg("the store has no conditional create; single-writer says that nobody else writes the tables")
+		logger.Warn().Msg("the store has no conditional create; single-writer says that nobody else writes the tables")
 		return store, nil
 	}
 	if err != nil {

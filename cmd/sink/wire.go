@@ -12,11 +12,10 @@ import (
 	"sink/connector"
 	"sink/debezium"
 	"sink/table"
-	"sink/table/object"
 )
 
-// connectorConfig turns a configuration into the connector's. All that is wrong with it is told at once.
-func connectorConfig(cfg *config.Config, store object.Store, log zerolog.Logger) (connector.Config, error) {
+// connectorConfig turns a configuration into the connector's, but for the store. All that is wrong with it is told at once.
+func connectorConfig(cfg *config.Config, log zerolog.Logger) (connector.Config, error) {
 	registry, registryErr := newRegistryClient(cfg)
 	kafka, kafkaErr := kafkaOptions(cfg, log)
 	out := connector.Config{
@@ -24,7 +23,6 @@ func connectorConfig(cfg *config.Config, store object.Store, log zerolog.Logger)
 		Group:        cfg.Kafka.Group,
 		Protocol:     connector.Protocol(cfg.Kafka.GroupProtocol),
 		Start:        connector.Start(cfg.Kafka.Start),
-		Store:        store,
 		SingleWriter: cfg.SingleWriter,
 		Memory:       int64(cfg.Memory),
 		Checkpoint: connector.Checkpoint{
