@@ -22,6 +22,10 @@ const (
 	codecDivisor  = 6
 	codecOverhead = 48 // bytes that the codec spends once a page, and a sample is no page
 
+	// So little is not worth a sample: in files of many buckets with few rows each, trying costs more than writing.
+	fewValues = 200
+	fewBytes  = 512
+
 	// dictionaryPenalty is what looking up a value costs in the same unit, in bytes a value.
 	dictionaryPenalty = 0.25
 )
@@ -56,6 +60,10 @@ func (c *column) choose(w *workspace) error {
 		return nil
 	}
 	best := candidate{encoding: format.Plain, cost: -1}
+	if c.values < fewValues && !c.plan.noDictionary {
+		c.chooseFew(w)
+		return nil
+	}
 	if !c.plan.noDictionary && c.leaf.physical.kind != cellBool {
 		c.tryDictionary(w, &best)
 	}
@@ -70,6 +78,21 @@ func (c *column) choose(w *workspace) error {
 		}
 	}
 	return nil
+}
+
+// chooseFew chooses without a try, which would cost more than it is worth.
+func (c *column) chooseFew(w *workspace) {
+	p := &c.plan
+	p.encodingChosen, p.encoding = true, format.Plain
+	if k := c.leaf.physical.kind; k == cellInt32 || k == cellInt64 {
+		p.encoding = format.DeltaBinaryPacked
+	}
+	if !p.codecChosen {
+		p.codecChosen = true
+		if p.encoding == format.Plain && c.pendingBytes() >= fewBytes {
+			p.codec = w.comp.codec
+		}
+	}
 }
 
 // fallBack gives up the dictionary for the rest of the chunk.

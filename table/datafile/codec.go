@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/compress/gzip"
-	"github.com/parquet-go/parquet-go/compress/lz4"
-	"github.com/parquet-go/parquet-go/compress/snappy"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 )
 
 // compressor compresses pages. It has one owner.
 type compressor struct {
 	codec format.CompressionCodec
-	zstd  *zstd.Encoder // of codec Zstd
-	other compress.Codec
+	zstd  *zstd.Encoder
+	gzip  gzip.Codec
+	lz4   lz4.Compressor
 	buf   []byte
 }
 
@@ -40,35 +40,36 @@ func codecOf(name string) (format.CompressionCodec, error) {
 // newCompressor returns a compressor. The level, 1 to 22, is for zstd alone.
 func newCompressor(codec format.CompressionCodec, level int) (*compressor, error) {
 	c := &compressor{codec: codec}
-	switch codec {
-	case format.Zstd:
-		var err error
-		c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
-			zstd.WithZeroFrames(true), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithLowerEncoderMem(true))
-		return c, err
-	case format.Snappy:
-		c.other = &snappy.Codec{}
-	case format.Gzip:
-		c.other = &gzip.Codec{Level: gzip.DefaultCompression}
-	case format.Lz4Raw:
-		c.other = &lz4.Codec{Level: lz4.Fastest}
+	c.gzip.Level = gzip.DefaultCompression
+	if codec != format.Zstd {
+		return c, nil
 	}
-	return c, nil
+	var err error
+	c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+		zstd.WithZeroFrames(true), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithLowerEncoderMem(true))
+	return c, err
 }
 
 // compress returns the compressed form of a page; it is valid until the next call.
 func (c *compressor) compress(raw []byte) ([]byte, error) {
-	switch {
-	case c.zstd != nil:
+	var err error
+	switch c.codec {
+	case format.Zstd:
 		c.buf = c.zstd.EncodeAll(raw, c.buf[:0])
-		return c.buf, nil
-	case c.other != nil:
-		b, err := c.other.Encode(c.buf, raw)
-		if err != nil {
-			return nil, fmt.Errorf("compress a page with %s: %w", c.other, err)
-		}
-		c.buf = b
-		return b, nil
+	case format.Snappy:
+		c.buf = s2.EncodeSnappy(room(c.buf, s2.MaxEncodedLen(len(raw))), raw)
+	case format.Gzip:
+		c.buf, err = c.gzip.Encode(c.buf, raw)
+	case format.Lz4Raw:
+		c.buf = room(c.buf, lz4.CompressBlockBound(len(raw)))
+		var n int
+		n, err = c.lz4.CompressBlock(raw, c.buf)
+		c.buf = c.buf[:n]
+	default:
+		return raw, nil
 	}
-	return raw, nil
+	if err != nil {
+		return nil, fmt.Errorf("compress a page with %s: %w", c.codec, err)
+	}
+	return c.buf, nil
 }

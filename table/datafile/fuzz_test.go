@@ -49,7 +49,10 @@ func readDamaged(t *testing.T, s *table.Schema, b []byte) {
 	if err := r.open(bytesReader{bytes.NewReader(b)}, file, s, s, allColumns(s)); err != nil {
 		return
 	}
-	for range 100 {
+	if r.file.meta.NumRows > 10_000 { // a few bytes can stand for many rows: right, but slow
+		return
+	}
+	for range 20 {
 		out := table.NewBatch(s.Fields)
 		var seqs []int64
 		n, err := r.Next(out, &seqs, 1000)
