@@ -117,10 +117,9 @@ var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 // syntaxProblem gives the parser's message its place.
 func syntaxProblem(name string, err error) *Problem {
-	p := &Problem{File: name, Text: "is not YAML: " + syntaxLine.ReplaceAllString(err.Error(), "")}
+	p := &Problem{File: name, Line: 1, Column: 1, Text: "is not YAML: " + syntaxLine.ReplaceAllString(err.Error(), "")}
 	if m := syntaxLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 		p.Line, _ = strconv.Atoi(m[1])
-		p.Column = 1
 	}
 	return p
 }

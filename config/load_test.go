@@ -143,3 +143,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestExample reads a file as a user writes one, with most keys at what they are anyway.
+func TestExample(t *testing.T) {
+	text, err := os.ReadFile("testdata/example.yaml")
+	require.NoError(t, err)
+	c, err := Parse("sink.yaml", text, testSource())
+	require.NoError(t, err)
+	require.Equal(t, []string{"127.0.0.1:9092"}, c.Kafka.Brokers)
+	require.Equal(t, "http://127.0.0.1:8081", c.Registry.URL)
+	require.Equal(t, "http://127.0.0.1:9000", c.S3.Endpoint)
+	require.Equal(t, Default().Policies, c.Policies)
+	require.Equal(t, Default().Checkpoint, c.Checkpoint)
+	require.Equal(t, "null", c.Tables[0].Absent)
+	require.Equal(t, map[string]string{"bucket": "4"}, c.Tables[0].Options)
+}
