@@ -81,7 +81,7 @@ const (
 // state: an instance that commits in between would look like a rollback.
 func JudgeOffset(s State, name string, mapped, group int64, metadata string) Verdict {
 	marks, ok := ParseOffsetMetadata(metadata)
-	if !ok || s.NewestID == 0 { // a table without snapshots was not rolled back, but made anew
+	if !ok {
 		return OffsetIgnored
 	}
 	i := slices.IndexFunc(marks, func(m Mark) bool { return m.Table == name })
@@ -90,6 +90,8 @@ func JudgeOffset(s State, name string, mapped, group int64, metadata string) Ver
 	}
 	m := marks[i]
 	switch {
+	case s.NewestID == 0 && m.Snapshot > 0: // a table without snapshots was not rolled back, but made anew
+		return OffsetIgnored
 	case m.Snapshot > s.NewestID, !s.Fresh && m.Snapshot > s.SnapshotID:
 		return OffsetRollback
 	case m.Snapshot < s.SnapshotID, s.Fresh && m.Snapshot > 0:

@@ -205,11 +205,23 @@ func (w *worker) land() {
 		// The process lets go; the next one reads these records again.
 	case readAgain(f.err):
 		w.counters.update(func(s *TableStats) { s.Fenced++ })
+		w.drop(f)
 		w.log.Warn().Err(f.err).Msg("checkpoint given up; reading again from the newest snapshot")
 		w.restart(w.c.life)
 	default:
+		w.drop(f)
 		w.stop(fmt.Errorf("table %s: checkpoint: %w", w.name, f.err))
 	}
+}
+
+// drop deletes the files of a checkpoint that failed, unless a snapshot may name them.
+func (w *worker) drop(f *flight) {
+	if f.sealed == nil || f.err == nil || errors.Is(f.err, commit.ErrUnsettled) || errors.Is(f.err, context.Canceled) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.c.life, time.Minute)
+	defer cancel()
+	f.sealed.Discard(ctx)
 }
 
 // committed notes a snapshot that is there, and says so in one line.

@@ -262,3 +262,62 @@ func rowsOf(t *testing.T, store object.Store, name string) []string {
 	}
 	return rows
 }
+
+// A run that begins at the end keeps its beginning, whether the table has rows yet or not: what came in between two runs
+// is not skipped.
+func TestLatestIsFixed(t *testing.T) {
+	for _, existing := range []bool{false, true} {
+		t.Run(fmt.Sprintf("existing=%t", existing), func(t *testing.T) {
+			b := newBroker(t, 1, crateTopic)
+			store := object.NewMem()
+			b.send(crateTopic, 0, keyOf(1), envelope("c", nil, row(1, "old", 1), 0))
+			cfg := b.config(store, crateTable())
+			if existing {
+				other := cfg
+				other.Group = "other"
+				_, err := runConnector(t, other)
+				require.NoError(t, err)
+			}
+			cfg.Start = Latest
+			_, err := runConnector(t, cfg)
+			require.NoError(t, err)
+			b.send(crateTopic, 0, keyOf(2), envelope("c", nil, row(2, "new", 2), 1))
+			_, err = runConnector(t, cfg)
+			require.NoError(t, err)
+			rows := rowsOf(t, store, "orchard.crate")
+			if existing {
+				rows = rows[1:]
+			}
+			require.Equal(t, []string{`{"id":2,"label":"new","weight":2}`}, rows)
+		})
+	}
+}
+
+// Records that gave no row make no snapshot, but the group's offset remembers them; a reset by hand is ignored.
+func TestGroupOffsets(t *testing.T) {
+	b := newBroker(t, 1, crateTopic)
+	store := object.NewMem()
+	b.send(crateTopic, 0, keyOf(1), envelope("c", nil, row(1, "fig", 1), 0))
+	_, err := runConnector(t, b.config(store, crateTable()))
+	require.NoError(t, err)
+	b.send(crateTopic, 0, "", "")
+	b.send(crateTopic, 0, "", "")
+	cfg := b.config(store, crateTable())
+	stats, err := runConnector(t, cfg)
+	require.NoError(t, err)
+	require.Zero(t, stats.Tables[0].Commits)
+	require.EqualValues(t, 3, b.group("ucase", crateTopic, 0))
+
+	stats, err = runConnector(t, cfg)
+	require.NoError(t, err)
+	require.Zero(t, stats.Tables[0].Records, "the skips are not read again")
+
+	offsets := kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: crateTopic, Partition: 0, At: 0, LeaderEpoch: -1})
+	require.NoError(t, b.admin.CommitAllOffsets(context.Background(), "ucase", offsets))
+	b.send(crateTopic, 0, keyOf(2), envelope("c", nil, row(2, "oat", 2), 3))
+	_, err = runConnector(t, cfg)
+	require.NoError(t, err)
+	require.Equal(t, []string{`{"id":1,"label":"fig","weight":1}`, `{"id":2,"label":"oat","weight":2}`}, rowsOf(t, store, "orchard.crate"))
+	require.EqualValues(t, 4, b.group("ucase", crateTopic, 0))
+}

@@ -45,6 +45,7 @@ func (c *Connector) adjust(ctx context.Context, assigned map[string]map[int32]kg
 	if err != nil {
 		return nil, err
 	}
+	defer c.offsets.changed()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for w, cursors := range wanted {
@@ -238,6 +239,22 @@ func (c *Connector) describeLogs(ctx context.Context, assigned map[string]map[in
 		}
 	}
 	return logs, nil
+}
+
+// describeTopics describes all partitions of some topics.
+func (c *Connector) describeTopics(ctx context.Context, topics []string) (map[table.TopicPartition]partitionLog, error) {
+	details, err := c.admin.ListTopics(ctx, topics...)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]map[int32]kgo.Offset{}
+	for _, d := range details {
+		all[d.Topic] = map[int32]kgo.Offset{}
+		for p := range d.Partitions {
+			all[d.Topic][p] = kgo.NewOffset()
+		}
+	}
+	return c.describeLogs(ctx, all)
 }
 
 func flatten(partitions map[string][]int32) []table.TopicPartition {

@@ -35,7 +35,6 @@ func (w *worker) assign(ctx context.Context, logs map[table.TopicPartition]parti
 			w.partitions[tp] = p
 			offsets[tp] = p.next
 		}
-		err = w.fixStart(ctx, logs)
 		w.publish(offsets)
 	})
 	return offsets, errors.Join(err, ended)
@@ -57,20 +56,23 @@ func (w *worker) resume(ctx context.Context) error {
 		}
 		return w.committer.Resume(ctx)
 	})
+	if err == nil {
+		w.state = state
+		err = w.fixStart(ctx)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err == nil {
-		w.state = state
+		w.mu.Lock()
+		w.mark = commit.Mark{Table: w.name, Snapshot: w.state.SnapshotID, UUID: w.state.SnapshotUUID}
+		w.mu.Unlock()
 		err = w.open()
 	}
 	if err != nil {
 		w.stop(fmt.Errorf("table %s: %w", w.name, err))
 		return nil
 	}
-	w.mu.Lock()
-	w.mark = commit.Mark{Table: w.name, Snapshot: w.state.SnapshotID, UUID: w.state.SnapshotUUID}
-	w.mu.Unlock()
 	return nil
 }
 
@@ -78,12 +80,7 @@ func (w *worker) resume(ctx context.Context) error {
 func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition, error) {
 	p := &partition{log: log}
 	p.mapped, p.isMapped = w.state.Progress.Offsets[tp]
-	switch {
-	case p.isMapped:
-		p.next = p.mapped
-	case w.state.Fresh && w.c.cfg.Start == Latest:
-		p.next = table.Cursor{Offset: log.end, Epoch: -1}
-	default:
+	if p.next = p.mapped; !p.isMapped {
 		p.next = table.Cursor{Offset: log.start, Epoch: -1}
 	}
 	if p.next.TopicID != "" && log.topicID != "" && p.next.TopicID != log.topicID {
@@ -91,6 +88,7 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 			"compare the table with its source, then `sink offsets rebase` goes on with the new topic", tp.Topic, log.topicID, p.next.TopicID)
 	}
 	p.next.TopicID = log.topicID
+	fromEnd := w.state.Fresh && w.c.cfg.Start == Latest && log.group.At < 0
 	if log.group.At >= 0 {
 		switch commit.JudgeOffset(w.state, w.name, p.next.Offset, log.group.At, log.group.Metadata) {
 		case commit.OffsetForward:
@@ -99,11 +97,15 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 			return nil, fmt.Errorf("the group %s has offset %d of topic %s partition %d from a snapshot that the table no longer has: it was rolled back, or dropped and made anew; "+
 				"`sink offsets rebase` says where to go on", w.c.cfg.Group, log.group.At, tp.Topic, tp.Partition)
 		case commit.OffsetIgnored:
+			fromEnd = w.state.Fresh && w.c.cfg.Start == Latest
 			if p.isMapped && log.group.At != p.next.Offset {
 				w.log.Warn().Str("topic", tp.Topic).Int32("partition", tp.Partition).Int64("group_offset", log.group.At).Int64("snapshot_offset", p.next.Offset).
 					Msg("the group's offset is not ours and is ignored; the snapshot's counts")
 			}
 		}
+	}
+	if fromEnd {
+		p.next.Offset = log.end
 	}
 	if p.next.Offset < log.start {
 		return nil, fmt.Errorf("topic %s partition %d: offset %d is wanted, but the log begins at %d: %d records are gone (retention, or deleted records); "+
@@ -113,29 +115,29 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 	return p, nil
 }
 
-// fixStart makes `start: latest` of a new table true in an empty snapshot, so that a crash before the first row does not
-// move it on. A table that does not exist yet has only the group's offset to keep it.
-func (w *worker) fixStart(ctx context.Context, logs map[table.TopicPartition]partitionLog) error {
+// fixStart makes `start: latest` of a new table true in an empty snapshot, for all partitions of its topics, so that neither a
+// crash before the first row nor another instance moves it. A table that does not exist yet has only the group's offsets
+// to keep it.
+func (w *worker) fixStart(ctx context.Context) error {
 	if !w.state.Fresh || w.c.cfg.Start != Latest || w.committer == nil {
 		return nil
 	}
-	delta := table.Delta{From: table.Offsets{}, Progress: table.Progress{Offsets: table.Offsets{}, MaxSequence: -1}}
-	for tp := range logs {
-		delta.Progress.Offsets[tp] = w.partitions[tp].next
-	}
-	result, err := retried(ctx, w, "fix `start: latest`", func() (commit.Result, error) { return w.committer.Commit(ctx, delta) })
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	delta := table.Delta{Progress: table.Progress{Offsets: table.Offsets{}, MaxSequence: -1}}
+	_, err := retried(ctx, w, "fix `start: latest`", func() (commit.Result, error) {
+		logs, err := w.c.describeTopics(ctx, w.c.topicsOf(w))
+		if err != nil {
+			return commit.Result{}, err
 		}
-		w.stop(fmt.Errorf("table %s: %w", w.name, err))
-		return nil
+		for tp, log := range logs {
+			delta.Progress.Offsets[tp] = table.Cursor{Offset: log.end, Epoch: -1, TopicID: log.topicID}
+		}
+		return w.committer.Commit(ctx, delta)
+	})
+	if err != nil && !readAgain(err) { // another instance may have been first
+		return err
 	}
-	for tp, cursor := range delta.Progress.Offsets {
-		w.partitions[tp].mapped, w.partitions[tp].isMapped = cursor, true
-	}
-	w.state.SnapshotID, w.state.SnapshotUUID, w.state.Fresh = result.SnapshotID, result.UUID, false
-	return nil
+	w.state, err = retried(ctx, w, "read the newest snapshot", func() (commit.State, error) { return w.committer.Resume(ctx) })
+	return err
 }
 
 // revoke covers all that was read in a snapshot, then lets the partitions go. Should the process end first, what is

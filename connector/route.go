@@ -159,6 +159,19 @@ func (c *Connector) route(topic string) ([]*worker, error) {
 	return workers, nil
 }
 
+// topicsOf returns the topics that feed a worker's table.
+func (c *Connector) topicsOf(w *worker) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var topics []string
+	for topic, workers := range c.routes {
+		if slices.Contains(workers, w) {
+			topics = append(topics, topic)
+		}
+	}
+	return topics
+}
+
 func (c *Connector) allWorkers() []*worker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,9 +210,7 @@ func (c *Connector) durable(tp table.TopicPartition) (table.Cursor, []commit.Mar
 		if i == 0 || at.Offset < lowest.Offset {
 			lowest = at
 		}
-		if mark.Snapshot > 0 {
-			marks = append(marks, mark)
-		}
+		marks = append(marks, mark)
 	}
 	return lowest, marks, len(workers) > 0
 }
