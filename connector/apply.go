@@ -15,6 +15,9 @@ import (
 // stride is how many records are applied between looks at the clock, the limits and the budget.
 const stride = 256
 
+// errReadAgain ends a run whose partitions are read again from elsewhere.
+var errReadAgain = errors.New("reading again")
+
 // apply takes a run of records of one partition in order. It stops the table at a record that cannot be handled.
 func (w *worker) apply(r run) {
 	p := w.partitions[r.tp]
@@ -26,7 +29,7 @@ func (w *worker) apply(r run) {
 			continue // another table of this topic is further behind
 		}
 		if err := w.handle(p, rec); err != nil {
-			if w.c.life.Err() == nil {
+			if w.c.life.Err() == nil && !errors.Is(err, errReadAgain) {
 				w.stop(fmt.Errorf("table %s: %w", w.name, err))
 			}
 			return

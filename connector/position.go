@@ -129,7 +129,7 @@ func (w *worker) fixStart(ctx context.Context) error {
 			return commit.Result{}, err
 		}
 		for tp, log := range logs {
-			delta.Progress.Offsets[tp] = table.Cursor{Offset: log.end, Epoch: -1, TopicID: log.topicID}
+			delta.Progress.Offsets[tp] = w.beginning(tp, log)
 		}
 		return w.committer.Commit(ctx, delta)
 	})
@@ -137,7 +137,23 @@ func (w *worker) fixStart(ctx context.Context) error {
 		return err
 	}
 	w.state, err = retried(ctx, w, "read the newest snapshot", func() (commit.State, error) { return w.committer.Resume(ctx) })
+	for tp, p := range w.partitions {
+		p.mapped, p.isMapped = w.state.Progress.Offsets[tp]
+	}
 	return err
+}
+
+// beginning is where a partition of a table without a snapshot begins under `start: latest`: where its owner has begun, else
+// at the end.
+func (w *worker) beginning(tp table.TopicPartition, log partitionLog) table.Cursor {
+	if p := w.partitions[tp]; p != nil {
+		return p.next
+	}
+	at := table.Cursor{Offset: log.end, Epoch: -1, TopicID: log.topicID}
+	if log.group.At >= 0 && commit.JudgeOffset(w.state, w.name, log.start, log.group.At, log.group.Metadata) == commit.OffsetForward {
+		at.Offset = log.group.At
+	}
+	return at
 }
 
 // revoke covers all that was read in a snapshot, then lets the partitions go. Should the process end first, what is

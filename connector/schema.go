@@ -194,7 +194,16 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 	if err := w.resume(ctx); err != nil {
 		return err
 	}
-	return w.problem()
+	if err := w.problem(); err != nil {
+		return err
+	}
+	for _, p := range w.partitions { // another instance has made the table, and fixed where it begins
+		if p.isMapped && p.mapped.Offset != p.next.Offset {
+			w.restart(ctx)
+			return errReadAgain
+		}
+	}
+	return nil
 }
 
 // evolve changes the table's schema where the wanted columns differ and Paimon allows it. What is buffered is
