@@ -321,3 +321,23 @@ func TestGroupOffsets(t *testing.T) {
 	require.Equal(t, []string{`{"id":1,"label":"fig","weight":1}`, `{"id":2,"label":"oat","weight":2}`}, rowsOf(t, store, "orchard.crate"))
 	require.EqualValues(t, 4, b.group("ucase", crateTopic, 0))
 }
+
+func TestTopicsThatShareATable(t *testing.T) {
+	b := newBroker(t, 1, crateTopic, "dock.orchard.barrel")
+	b.send(crateTopic, 0, keyOf(1), envelope("c", nil, row(1, "fig", 3), 0))
+	b.send("dock.orchard.barrel", 0, keyOf(1), envelope("c", nil, row(1, "oak", 9), 0))
+	both := crateTable()
+	both.Topics = []string{crateTopic, "dock.orchard.barrel"}
+	_, err := runConnector(t, b.config(object.NewMem(), both))
+	require.ErrorContains(t, err, "table orchard.crate is fed by topic")
+
+	both.Metadata = map[string]debezium.Metadata{"source_topic": debezium.MetadataTopic}
+	both.PrimaryKey = []string{"source_topic", "id"}
+	store := object.NewMem()
+	_, err = runConnector(t, b.config(store, both))
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		`{"id":1,"label":"oak","weight":9,"source_topic":"dock.orchard.barrel"}`,
+		`{"id":1,"label":"fig","weight":3,"source_topic":"dock.orchard.crate"}`,
+	}, rowsOf(t, store, "orchard.crate"))
+}

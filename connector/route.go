@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"sink/commit"
+	"sink/debezium"
 	"sink/table"
 )
 
@@ -31,7 +32,7 @@ func (c *Connector) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.checkCompaction(reach, topics); err != nil {
+	if err := errors.Join(c.checkCompaction(reach, topics), c.checkSources(topics)); err != nil {
 		return err
 	}
 	for _, topic := range topics {
@@ -116,6 +117,37 @@ func (c *Connector) checkCompaction(ctx context.Context, topics []string) error 
 	return errs
 }
 
+// checkSources refuses several topics that feed one table unless rows of different topics cannot meet.
+func (c *Connector) checkSources(topics []string) error {
+	var errs error
+	first := map[string]string{}
+	for _, topic := range topics {
+		for i := range c.cfg.Tables {
+			t := &c.cfg.Tables[i]
+			if !t.matches(topic) {
+				continue
+			}
+			name := t.target(topic)
+			if first[name] == "" {
+				first[name] = topic
+			} else if !t.disjoint() {
+				errs = errors.Join(errs, sharedTable(name, first[name], topic))
+			}
+		}
+	}
+	return errs
+}
+
+// disjoint reports whether rows of different topics cannot have the same primary key.
+func (t *Table) disjoint() bool {
+	return t.Disjoint || slices.ContainsFunc(t.PrimaryKey, func(column string) bool { return t.Metadata[column] == debezium.MetadataTopic })
+}
+
+func sharedTable(name, topic, other string) error {
+	return fmt.Errorf("table %s is fed by topic %s and by topic %s: changes of one row could come from both, in no order; "+
+		"put a metadata column `topic` into primary-key, or set `disjoint: true` if their rows never meet", name, topic, other)
+}
+
 func compacted(configs kadm.ResourceConfigs, topic string) bool {
 	rc, err := configs.On(topic, nil)
 	if err != nil {
@@ -152,6 +184,8 @@ func (c *Connector) route(topic string) ([]*worker, error) {
 			w = newWorker(c, t, name, table.NewPath(database, tableName))
 			c.workers[name] = w
 			c.running.Go(w.run)
+		} else if !t.disjoint() {
+			w.askStop(sharedTable(name, "others", topic))
 		}
 		workers = append(workers, w)
 	}

@@ -86,6 +86,8 @@ func newWorker(c *Connector, cfg *Table, name string, path table.Path) *worker {
 // run is the worker's goroutine.
 func (w *worker) run() {
 	defer close(w.ended)
+	pin := time.NewTicker(pinEvery)
+	defer pin.Stop()
 	for {
 		var landed <-chan struct{}
 		if w.flight != nil {
@@ -95,6 +97,8 @@ func (w *worker) run() {
 		case <-w.signal:
 		case <-landed:
 		case <-w.timer.C:
+		case <-pin.C:
+			w.pin()
 		case <-w.c.life.Done():
 			w.release()
 			return
@@ -105,6 +109,18 @@ func (w *worker) run() {
 			more = w.applyNext()
 			w.checkpointIfDue()
 		}
+	}
+}
+
+// pinEvery is how often an idle table renews what keeps other jobs' expiry away from its newest snapshot.
+const pinEvery = 30 * time.Minute
+
+func (w *worker) pin() {
+	if w.committer == nil || w.flight != nil {
+		return
+	}
+	if err := w.committer.Pin(w.c.life); err != nil {
+		w.log.Warn().Err(err).Msg("cannot renew the consumer file that keeps the newest snapshot from being expired by other jobs")
 	}
 }
 
