@@ -26,7 +26,7 @@ var layout = map[string][]string{
 		"flush", "flush/compact", "commit",
 	},
 	"config":                  {},
-	"connector":               {"debezium", "table", "table/object", "flush", "commit"},
+	"connector":               {"debezium", "table", "table/object", "table/scan", "flush", "commit"},
 	"debezium":                {"table"},
 	"table":                   {},
 	"table/object":            {},
