@@ -150,14 +150,14 @@ type Policies struct {
 	OnError string `yaml:"on-error" enum:"fail,dead-letter,skip"`
 	// An update or delete without the whole row before it, which would make a wrong changelog. `accept` writes what is known and counts it.
 	OnMissingBefore string `yaml:"on-missing-before" enum:"fail,dead-letter,accept"`
-	// A TRUNCATE of the source table. `apply` deletes every row of the table, `ignore` counts it.
+	// A TRUNCATE of the source table. `apply` deletes every row of the table, `ignore` counts it. `apply` is not in this version.
 	OnTruncate string `yaml:"on-truncate" enum:"fail,apply,ignore"`
 	// A change of the source table's columns. `evolve` adds and widens columns, and fails where that is not safe; `ignore`
 	// keeps the table as it is; `dead-letter` puts records of the new form aside.
 	SchemaChange string `yaml:"schema-change" enum:"evolve,ignore,fail,dead-letter"`
 	// Where records go that a policy `dead-letter` puts aside.
 	DeadLetter DeadLetter `yaml:"dead-letter"`
-	// `source-position` drops events that Debezium sent again after its own restart, by their place in the source's log.
+	// `source-position` drops events that Debezium sent again after its own restart, by their place in the source's log. Only `none` in this version.
 	Deduplicate string `yaml:"deduplicate" enum:"none,source-position"`
 }
 
@@ -183,9 +183,10 @@ type Table struct {
 	Topic []string `yaml:"topic"`
 	// A regular expression that the whole name of a topic must match. Topics made later are found while running.
 	Topics *Regexp `yaml:"topics"`
-	// A regular expression that the whole `db.schema.table` of an event's source must match (MySQL: `db.table`).
+	// A regular expression that the whole `db.schema.table` of an event's source must match (MySQL: `db.table`). Not in this version.
 	Source *Regexp `yaml:"source"`
-	// `database.table`. May use `${topic}`, `${db}`, `${schema}`, `${table}` and, with `topics` or `source`, the groups of the expression: `${1}`.
+	// `database.table`. May use `${topic}` and, with `topics`, the groups of the expression: `${1}`. (`${db}`, `${schema}` and `${table}` are not in
+	// this version.)
 	Table string `yaml:"table" required:"true"`
 	// The key of a new table. Default: the fields of the record key.
 	PrimaryKey []string `yaml:"primary-key"`
@@ -198,16 +199,16 @@ type Table struct {
 	Columns []Named `yaml:"columns"`
 	// Columns that tell where a row comes from: name to what.
 	Metadata []Named `yaml:"metadata" enum:"topic,partition,offset,timestamp,op,source.ts,source.position,tx"`
-	// Columns computed from others: name to expression.
+	// Columns computed from others: name to expression. Not in this version.
 	Computed []Named `yaml:"computed"`
-	// Regular expressions on `db.schema.table` of the source: what a pattern shall not take.
+	// Regular expressions on `db.schema.table` of the source: what a pattern shall not take. Not in this version.
 	Exclude []Regexp `yaml:"exclude"`
 	// How types of the source become Paimon types where there is a choice, and how text is read where events do not declare
 	// what it is. See docs/types.md.
 	Types Types `yaml:"types"`
 	// A column of the table that an event does not have.
 	Absent string `yaml:"absent" enum:"null,fail"`
-	// A row for a partition that has expired.
+	// A row for a partition that has expired. Only `write` in this version.
 	LatePartition string `yaml:"late-partition" enum:"write,drop,dead-letter"`
 	// The user states that several topics, or a changed key, never meet in one row.
 	Disjoint bool `yaml:"disjoint"`
