@@ -241,17 +241,6 @@ func (w *worker) deleteByKey(plan *plan) error {
 	return w.add()
 }
 
-// truncate handles op t.
-func (w *worker) truncate(p *partition) error {
-	switch w.cfg.OnTruncate {
-	case Ignore:
-		w.skip("truncate")
-		return nil
-	}
-	return &refusal{reason: reasonTruncate, err: fmt.Errorf("%s: the source table was truncated, which the events do not tell row by row; "+
-		"set on-truncate to ignore (rows stay), after emptying the table by hand if it should be empty", w.at())}
-}
-
 // at names the record at hand.
 func (w *worker) at() string {
 	r := &w.intake.record

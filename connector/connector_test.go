@@ -341,3 +341,49 @@ func TestTopicsThatShareATable(t *testing.T) {
 		`{"id":1,"label":"fig","weight":3,"source_topic":"dock.orchard.crate"}`,
 	}, rowsOf(t, store, "orchard.crate"))
 }
+
+// U09: a truncate between inserts.
+func TestTruncate(t *testing.T) {
+	send := func(b *broker) {
+		b.send(crateTopic, 0, keyOf(1), envelope("c", nil, row(1, "a", 1), 0))
+		b.send(crateTopic, 0, keyOf(2), envelope("c", nil, row(2, "b", 2), 1))
+		b.send(crateTopic, 0, "", envelope("t", nil, nil, 2))
+		b.send(crateTopic, 0, keyOf(3), envelope("c", nil, row(3, "c", 3), 3))
+	}
+	for policy, want := range map[Policy][]string{
+		Apply:  {`{"id":3,"label":"c","weight":3}`},
+		Ignore: {`{"id":1,"label":"a","weight":1}`, `{"id":2,"label":"b","weight":2}`, `{"id":3,"label":"c","weight":3}`},
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			b := newBroker(t, 1, crateTopic)
+			send(b)
+			crates := crateTable()
+			crates.OnTruncate = policy
+			store := object.NewMem()
+			stats, err := runConnector(t, b.config(store, crates))
+			require.NoError(t, err)
+			require.Equal(t, want, rowsOf(t, store, "orchard.crate"))
+			if policy == Apply {
+				require.EqualValues(t, 2, stats.Tables[0].Rows["-D"])
+			} else {
+				require.EqualValues(t, 1, stats.Tables[0].Skipped["truncate"])
+			}
+		})
+	}
+	t.Run("fail", func(t *testing.T) {
+		b := newBroker(t, 1, crateTopic)
+		send(b)
+		store := object.NewMem()
+		_, err := runConnector(t, b.config(store, crateTable()))
+		require.ErrorContains(t, err, "dock.orchard.crate[0]@2: the source table was truncated; set on-truncate")
+		require.LessOrEqual(t, b.group("ucase", crateTopic, 0), int64(2))
+	})
+	t.Run("several partitions", func(t *testing.T) {
+		b := newBroker(t, 2, crateTopic)
+		send(b)
+		crates := crateTable()
+		crates.OnTruncate = Apply
+		_, err := runConnector(t, b.config(object.NewMem(), crates))
+		require.ErrorContains(t, err, "several partitions")
+	})
+}

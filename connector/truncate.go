@@ -1,0 +1,82 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sink/table"
+	"sink/table/scan"
+)
+
+// truncate handles op t: the source table was emptied. The event names no rows and has no key, so it has an order among
+// the changes of one partition only.
+func (w *worker) truncate(p *partition) error {
+	switch w.cfg.OnTruncate {
+	case Ignore:
+		w.skip("truncate")
+		return nil
+	case Apply:
+		if p.log.partitions > 1 || len(w.c.topicsOf(w)) > 1 {
+			return &refusal{reason: reasonTruncate, err: fmt.Errorf("%s: the source table was truncated, but this table's changes come from several partitions or topics, and nothing tells which of them came before; "+
+				"set on-truncate to ignore (the rows stay), or use a topic with one partition", w.at())}
+		}
+		return w.emptyTable(w.c.life)
+	}
+	return &refusal{reason: reasonTruncate, err: fmt.Errorf("%s: the source table was truncated; set on-truncate to apply (every row is deleted, for streaming readers too) or to ignore (the rows stay)", w.at())}
+}
+
+// emptyTable commits what is buffered, then buffers a -D for every row of the table: a streaming reader sees them go.
+func (w *worker) emptyTable(ctx context.Context) error {
+	if w.schema == nil {
+		w.skip("truncate-of-nothing")
+		return nil
+	}
+	w.settle()
+	if w.records > 0 {
+		w.seal()
+		w.settle()
+	}
+	if w.problem() != nil || w.flight != nil {
+		return errReadAgain
+	}
+	opened, err := retried(ctx, w, "read the rows to delete", func() (*scan.Plan, error) {
+		t, err := scan.Open(ctx, w.c.cfg.Store, w.path)
+		if err != nil {
+			return nil, err
+		}
+		return t.Plan(ctx, scan.At{}, nil)
+	})
+	if err != nil {
+		return err
+	}
+	if opened.Schema.ID != w.schema.ID {
+		return errors.New("the table's schema changed while it was being emptied; start again")
+	}
+	for batch, err := range opened.Rows(ctx, scan.Options{}) {
+		if err != nil {
+			return fmt.Errorf("read the rows to delete: %w", err)
+		}
+		if err := w.deleteAll(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteAll buffers a -D for each row of a batch.
+func (w *worker) deleteAll(ctx context.Context, batch *table.Batch) error {
+	for i := range batch.Len() {
+		to := w.writer.Batch()
+		to.AppendRow(batch, i)
+		to.Kinds[to.Len()-1] = table.Delete
+		if err := w.writer.Add(); err != nil {
+			return err
+		}
+	}
+	w.account()
+	if full, _ := w.c.memory.over(); full {
+		w.spill(ctx)
+	}
+	return w.problem()
+}
