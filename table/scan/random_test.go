@@ -30,6 +30,7 @@ type world struct {
 	list    []manifest.ListEntry // all manifests so far
 	seq     int64
 	id      int64
+	total   int64
 	rows    map[string]string   // by key: the row as canonical JSON
 	history []map[string]string // rows after each snapshot
 	changes [][]string          // by snapshot: kind and row, sorted
@@ -171,6 +172,14 @@ func (w *world) snapshot(data, changelog []manifest.Entry) {
 	s := &manifest.Snapshot{
 		ID: w.id, SchemaID: w.schema.ID, BaseList: list(w.list, nil), DeltaList: list(delta, nil), CommitUser: "u", CommitKind: manifest.Append,
 	}
+	for i := range data {
+		s.DeltaRecords += data[i].File.Rows
+	}
+	for i := range changelog {
+		s.ChangelogRecords += changelog[i].File.Rows
+	}
+	w.total += s.DeltaRecords
+	s.TotalRecords, s.CommitIdentifier, s.TimeMillis = w.total, w.id, time.Now().UnixMilli()
 	if changelog != nil {
 		s.ChangelogList = list(writer.Manifests(w.t.Context(), changelog))
 	}
