@@ -72,12 +72,12 @@ func (w *worker) lag(r run, p *partition) {
 
 // handle applies one record, and what the policies say when it is bad. The error is what stops the table.
 func (w *worker) handle(p *partition, rec *kgo.Record) error {
-	deleted := p.deleted
-	p.deleted = nil
-	if rec.Attrs.IsControl() {
+	if rec.Attrs.IsControl() { // may come between a delete and its tombstone
 		w.skip("control")
 		return nil
 	}
+	deleted := p.deleted
+	p.deleted = nil
 	in := &w.intake.record
 	*in = debezium.Record{
 		Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Timestamp: rec.Timestamp.UnixMilli(),
@@ -181,6 +181,13 @@ func (w *worker) change(p *partition) error {
 	if err != nil {
 		return err
 	}
+	if w.cfg.Deduplicate {
+		if repeat, err := w.repeated(p); repeat || err != nil {
+			w.skipIf(repeat, "repeated")
+			p.deleted = deletedBy(f)
+			return err
+		}
+	}
 	batch := w.writer.Batch()
 	event, err := plan.Append(f, batch)
 	if err != nil {
@@ -198,9 +205,7 @@ func (w *worker) change(p *partition) error {
 	if event.Unknown > 0 {
 		w.reportUnknown(plan)
 	}
-	if event.Op == debezium.OpDelete {
-		p.deleted = append([]byte{}, f.Record.Key...)
-	}
+	p.deleted = deletedBy(f)
 	return w.add()
 }
 
@@ -245,6 +250,20 @@ func (w *worker) deleteByKey(plan *plan) error {
 func (w *worker) at() string {
 	r := &w.intake.record
 	return fmt.Sprintf("%s[%d]@%d", r.Topic, r.Partition, r.Offset)
+}
+
+// deletedBy returns the key of a delete, whose tombstone may come next; nil for any other event.
+func deletedBy(f *debezium.Frame) []byte {
+	if f.Op != debezium.OpDelete {
+		return nil
+	}
+	return append([]byte{}, f.Record.Key...)
+}
+
+func (w *worker) skipIf(skip bool, reason string) {
+	if skip {
+		w.skip(reason)
+	}
 }
 
 func (w *worker) skip(reason string) {

@@ -87,6 +87,7 @@ type Table struct {
 	OnMissingBefore Policy // Fail, DeadLetter, Accept
 	OnTruncate      Policy // Fail, Apply, Ignore
 	SchemaChange    Policy // Evolve, Ignore, Fail, DeadLetter
+	Deduplicate     bool   // drop events that Debezium sends again: `deduplicate: source-position`
 	Compacted       bool   // the user accepts topics with cleanup.policy=compact
 	Disjoint        bool   // the user declares that several topics, or a changed key, never meet in one row
 

@@ -387,3 +387,52 @@ func TestTruncate(t *testing.T) {
 		require.ErrorContains(t, err, "several partitions")
 	})
 }
+
+// U05: Debezium sends events again after its own restart. Not dropped: other events at the same position (the delete and
+// the create of a changed key), and rows of snapshots.
+func TestDeduplicate(t *testing.T) {
+	events := []struct {
+		key, value string
+	}{
+		{keyOf(1), envelope("c", nil, row(1, "fig", 1), 0)},
+		{keyOf(1), envelope("u", row(1, "fig", 1), row(1, "fig", 2), 1)},
+		{keyOf(1), envelope("d", row(1, "fig", 2), nil, 2)},
+		{keyOf(1), ""},
+		{keyOf(2), envelope("c", nil, row(2, "fig", 2), 2)}, // the same position
+		{keyOf(2), envelope("u", row(2, "fig", 2), row(2, "fig", 3), 3)},
+	}
+	for from := range events {
+		for to := from + 1; to <= len(events); to++ {
+			if events[from].value == "" {
+				continue // a repeat begins with an event
+			}
+			{
+				restart := (from+to)%2 == 0
+				b := newBroker(t, 1, crateTopic)
+				crates := crateTable()
+				crates.Deduplicate = true
+				store := object.NewMem()
+				for _, e := range events[:to] {
+					b.send(crateTopic, 0, e.key, e.value)
+				}
+				if restart {
+					_, err := runConnector(t, b.config(store, crates))
+					require.NoError(t, err)
+				}
+				for _, e := range events[from:] {
+					b.send(crateTopic, 0, e.key, e.value)
+				}
+				stats, err := runConnector(t, b.config(store, crates))
+				require.NoError(t, err, "from %d to %d", from, to)
+				require.Equal(t, []string{`{"id":2,"label":"fig","weight":3}`}, rowsOf(t, store, "orchard.crate"))
+				repeats := int64(0)
+				for _, e := range events[from:to] {
+					if e.value != "" {
+						repeats++
+					}
+				}
+				require.Equal(t, repeats, stats.Tables[0].Skipped["repeated"], "from %d to %d", from, to)
+			}
+		}
+	}
+}

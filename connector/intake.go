@@ -107,13 +107,16 @@ func (w *worker) checkKey(schema *table.Schema, key []string, partitions int) er
 	return nil
 }
 
-// learned returns what has to survive a restart, for the snapshot: trust in before images, and deletes whose tombstone
-// is still to come.
+// learned returns what has to survive a restart, for the snapshot: trust in before images, deletes whose tombstone is still
+// to come, and how far the sources have come.
 func (w *worker) learned() map[string]string {
 	learned := maps.Clone(w.intake.trust)
 	for tp, p := range w.partitions {
 		if p.deleted != nil || w.state.Progress.Learned[deletedName(tp)] != "" {
 			learned[deletedName(tp)] = string(p.deleted)
+		}
+		for source, r := range p.reached {
+			learned[reachedPrefix(tp)+source] = r.String()
 		}
 	}
 	return learned

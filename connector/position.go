@@ -112,7 +112,9 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 			"`sink offsets rebase` goes on without them, or drop the table and let Debezium take a new snapshot", tp.Topic, tp.Partition, p.next.Offset, log.start, log.start-p.next.Offset)
 	}
 	p.deleted = deletedKey(w.state.Progress.Learned, tp)
-	return p, nil
+	var err error
+	p.reached, err = reachedIn(w.state.Progress.Learned, tp)
+	return p, err
 }
 
 // fixStart makes `start: latest` of a new table true in an empty snapshot, for all partitions of its topics, so that neither a

@@ -183,6 +183,9 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 	}
 	created, err := retried(ctx, w, "create the table", func() (bool, error) {
 		_, created, err := commit.CreateTable(ctx, w.commitConfig(), schema)
+		if err == nil {
+			w.committer, err = commit.Open(ctx, w.commitConfig())
+		}
 		return created, err
 	})
 	if err != nil {

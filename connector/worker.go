@@ -66,10 +66,11 @@ type worker struct {
 // partition is how far a worker has read one partition.
 type partition struct {
 	log      partitionLog
-	next     table.Cursor // the next record to apply
-	mapped   table.Cursor // what the table's newest map holds
-	isMapped bool         // false where that map lacks the partition
-	deleted  []byte       // key of the delete just read, whose tombstone comes next
+	next     table.Cursor        // the next record to apply
+	mapped   table.Cursor        // what the table's newest map holds
+	isMapped bool                // false where that map lacks the partition
+	deleted  []byte              // key of the delete just read, whose tombstone comes next
+	reached  map[string]*reached // by source, for deduplication
 }
 
 func newWorker(c *Connector, cfg *Table, name string, path table.Path) *worker {

@@ -84,6 +84,7 @@ func (m *mapper) tables(registry *debezium.Registry) []connector.Table {
 		OnMissingBefore: connector.Policy(m.t.OnMissingBefore),
 		OnTruncate:      connector.Policy(m.t.OnTruncate),
 		SchemaChange:    connector.Policy(m.t.SchemaChange),
+		Deduplicate:     m.t.Deduplicate == "source-position",
 		Compacted:       m.t.Compacted,
 		Disjoint:        m.t.Disjoint,
 		Decoding:        debezium.Config{Format: formats[m.t.Format], Registry: registry},
@@ -130,9 +131,6 @@ func (m *mapper) refuseUnbuilt() {
 	}
 	if m.t.LatePartition != "write" {
 		m.problem("late-partition", "%s: only write is", later)
-	}
-	if m.t.Deduplicate != "none" {
-		m.problem("deduplicate", "%s: only none is", later)
 	}
 	for _, name := range []string{"${db}", "${schema}", "${table}"} {
 		if strings.Contains(m.t.Table, name) {

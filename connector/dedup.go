@@ -1,0 +1,114 @@
+package connector
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sink/debezium"
+	"sink/table"
+)
+
+// reached is how far the events of one source have come in one Kafka partition: the highest position in commit order, and
+// the events met at that very position, since a delete and a create of a changed key share one.
+type reached struct {
+	position debezium.Position
+	millis   int64    // commit time of the event there
+	events   []uint64 // hashes of op and key
+}
+
+// repeated reports whether Debezium has sent an event before: it repeats what it had not yet acknowledged when it was
+// restarted. Only an event at or before the position that its source has reached in this partition can be one. Rows of
+// snapshots share one position, or have none: they are never taken for repeats.
+func (w *worker) repeated(p *partition) (bool, error) {
+	source, err := w.intake.frame.Source()
+	if err != nil {
+		return false, err
+	}
+	if source.Snapshot != debezium.SnapshotNone || !source.Position.Known() {
+		return false, nil
+	}
+	hash := eventHash(w.intake.frame.Op, w.intake.record.Key)
+	last := p.reached[source.Name]
+	if last == nil {
+		p.reached[source.Name] = &reached{source.Position, source.TsMillis, []uint64{hash}}
+		return false, nil
+	}
+	order, comparable := source.Position.Compare(last.position)
+	switch {
+	case !comparable, order < 0 && source.TsMillis > last.millis:
+		return false, fmt.Errorf("%s: the history of source %s has begun anew: position %s cannot follow %s (failover, RESET, a new server): deduplicate cannot tell repeats from new events; "+
+			"set deduplicate to none, or begin a new table", w.at(), source.Name, source.Position, last.position)
+	case order < 0:
+		return true, nil
+	case order == 0:
+		if slices.Contains(last.events, hash) {
+			return true, nil
+		}
+		last.events = append(last.events, hash)
+	default:
+		last.position, last.millis, last.events = source.Position, source.TsMillis, append(last.events[:0], hash)
+	}
+	return false, nil
+}
+
+func eventHash(op debezium.Op, key []byte) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte{byte(op)})
+	h.Write(key)
+	return h.Sum64()
+}
+
+func reachedPrefix(tp table.TopicPartition) string { return "position/" + lagKey(tp) + "/" }
+
+// String returns what [parseReached] reads: "<position> <millis> <hash>,<hash>".
+func (r *reached) String() string {
+	hashes := make([]string, len(r.events))
+	for i, h := range r.events {
+		hashes[i] = strconv.FormatUint(h, 16)
+	}
+	return fmt.Sprintf("%s %d %s", r.position, r.millis, strings.Join(hashes, ","))
+}
+
+// reachedIn returns how far a partition's sources had come at a snapshot, by source.
+func reachedIn(learned map[string]string, tp table.TopicPartition) (map[string]*reached, error) {
+	out := map[string]*reached{}
+	for name, text := range learned {
+		source, ok := strings.CutPrefix(name, reachedPrefix(tp))
+		if !ok {
+			continue
+		}
+		r, err := parseReached(text)
+		if err != nil {
+			return nil, fmt.Errorf("what the snapshot says under %s: %w", name, err)
+		}
+		out[source] = r
+	}
+	return out, nil
+}
+
+func parseReached(text string) (*reached, error) {
+	words := strings.Split(text, " ")
+	if len(words) != 3 {
+		return nil, fmt.Errorf("%q has %d words instead of 3", text, len(words))
+	}
+	position, err := debezium.ParsePosition(words[0])
+	if err != nil {
+		return nil, err
+	}
+	millis, err := strconv.ParseInt(words[1], 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	r := &reached{position: position, millis: millis}
+	for hash := range strings.SplitSeq(words[2], ",") {
+		h, err := strconv.ParseUint(hash, 16, 64)
+		if err != nil {
+			return nil, err
+		}
+		r.events = append(r.events, h)
+	}
+	return r, nil
+}
