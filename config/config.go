@@ -150,14 +150,14 @@ type Policies struct {
 	OnError string `yaml:"on-error" enum:"fail,dead-letter,skip"`
 	// An update or delete without the whole row before it, which would make a wrong changelog. `accept` writes what is known and counts it.
 	OnMissingBefore string `yaml:"on-missing-before" enum:"fail,dead-letter,accept"`
-	// A TRUNCATE of the source table. `apply` deletes every row of the table, `ignore` counts it. `apply` is not in this version.
+	// A TRUNCATE of the source table. `apply` deletes every row of the table, `ignore` counts it. `apply` needs a topic with one partition.
 	OnTruncate string `yaml:"on-truncate" enum:"fail,apply,ignore"`
 	// A change of the source table's columns. `evolve` adds and widens columns, and fails where that is not safe; `ignore`
 	// keeps the table as it is; `dead-letter` puts records of the new form aside.
 	SchemaChange string `yaml:"schema-change" enum:"evolve,ignore,fail,dead-letter"`
 	// Where records go that a policy `dead-letter` puts aside.
 	DeadLetter DeadLetter `yaml:"dead-letter"`
-	// `source-position` drops events that Debezium sent again after its own restart, by their place in the source's log. Only `none` in this version.
+	// `source-position` drops events that Debezium sent again after its own restart, by their place in the source's log.
 	Deduplicate string `yaml:"deduplicate" enum:"none,source-position"`
 }
 

@@ -126,9 +126,6 @@ func (m *mapper) refuseUnbuilt() {
 	if len(m.t.Computed) > 0 {
 		m.problem("computed", later)
 	}
-	if m.t.OnTruncate == "apply" {
-		m.problem("on-truncate", "apply %s: use fail or ignore", later)
-	}
 	if m.t.LatePartition != "write" {
 		m.problem("late-partition", "%s: only write is", later)
 	}
