@@ -23,10 +23,10 @@ import (
 var layout = map[string][]string{
 	"cmd/sink": {
 		"config", "connector", "debezium", "table", "table/object", "table/datafile", "table/manifest", "table/scan",
-		"flush", "flush/compact", "commit",
+		"flush", "flush/compact", "commit", "commit/expire",
 	},
 	"config":                  {},
-	"connector":               {"debezium", "table", "table/object", "table/scan", "flush", "commit"},
+	"connector":               {"debezium", "table", "table/object", "table/scan", "flush", "flush/compact", "commit", "commit/expire"},
 	"debezium":                {"table"},
 	"table":                   {},
 	"table/object":            {},
@@ -37,7 +37,9 @@ var layout = map[string][]string{
 	"flush":                   {"table", "table/object", "table/datafile", "flush/compact"},
 	"flush/compact":           {"table", "table/object", "table/datafile"},
 	"commit":                  {"table", "table/object", "table/manifest"},
+	"commit/expire":           {"table", "table/object", "table/manifest", "commit"},
 	"integration":             {"table/object", "table/object/objecttest"},
+	"integration/simulation":  {},
 }
 
 // doors lists the third-party modules that only these packages may use. Tests may open other doors.
