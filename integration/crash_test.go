@@ -115,7 +115,7 @@ func TestStopGracefully(t *testing.T) {
 	require.Zero(t, p.wait(t, 30*time.Second), "exit code of a graceful stop")
 	requireExactlyOnce(t, records, x.changes(t))
 	require.Equal(t, endOffsets(t, topic), groupOffsets(t, slug(t))[topic])
-	x.fsck(t)
+	x.fsck(t, "--replay", "all")
 }
 
 // produceFreshTopic makes a topic of the test's own with n of someOrders.

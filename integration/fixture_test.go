@@ -121,7 +121,7 @@ var someOrders = sync.OnceValues(func() ([]record, error) {
 			return err
 		}
 		var key struct{ ID int }
-		if r.Key != nil && json.Unmarshal([]byte(*r.Key), &key) == nil && key.ID%29 == 0 {
+		if r.Key != nil && json.Unmarshal([]byte(*r.Key), &key) == nil && key.ID > 0 && key.ID%29 == 0 {
 			stretch(&r, last)
 			records = append(records, r)
 		}

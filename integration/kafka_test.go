@@ -18,6 +18,7 @@ func newClient(broker string) (*kgo.Client, error) {
 		kgo.SeedBrokers(broker), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableIdempotentWrite(),
 		kgo.RequiredAcks(kgo.LeaderAck()), kgo.MaxProduceRequestsInflightPerBroker(1), kgo.ProducerLinger(5*time.Millisecond),
 		kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(1000000), kgo.MaxBufferedRecords(20000),
+		kgo.UnknownTopicRetries(100), // right after its creation a topic may be unknown
 	)
 }
 
