@@ -24,6 +24,7 @@ type readNode struct {
 type binder struct {
 	file   *parquetFile
 	leaves []*leafReader
+	raw    []byte // see leafReader.raw
 }
 
 // bind makes a readNode of a node of the file, which has to be of the given type.
@@ -58,7 +59,10 @@ func (b *binder) bindLeaf(t table.Type, n *fileNode) error {
 	if w := n.element.TypeLength.V; n.element.Type.V == format.FixedLenByteArray && (w <= 0 || w > maxPageBytes) {
 		return damaged("a width of %d bytes", w)
 	}
-	l := &leafReader{node: n, convert: convert}
+	l := &leafReader{node: n, convert: convert, raw: &b.raw}
+	if !l.words() {
+		l.raw = new([]byte)
+	}
 	l.window.src = b.file.src
 	b.leaves = append(b.leaves, l)
 	return nil

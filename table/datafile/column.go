@@ -51,6 +51,15 @@ type column struct {
 // pendingBytes is the size of the page in the making.
 func (c *column) pendingBytes() int { return 8*len(c.words) + len(c.body) + len(c.def)/8 }
 
+// sizeBytes estimates the chunk's size in the file if it ended here.
+func (c *column) sizeBytes() int64 {
+	pages := int64(len(c.pages))
+	if c.meta.values == 0 {
+		return pages + int64(c.pendingBytes()/4)
+	}
+	return pages + pages*int64(c.entries)/c.meta.values
+}
+
 // full tells whether the page in the making has reached its bounds.
 func (c *column) full() bool {
 	return c.entries >= c.limits.pageRows || len(c.body) >= c.limits.pageBytes

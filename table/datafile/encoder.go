@@ -150,18 +150,11 @@ func (e *encoder) groupBytes() int {
 
 // sizeBytes estimates what the file would have if it ended here.
 func (e *encoder) sizeBytes() int64 {
-	var raw, packed, pending int64
+	n := e.offset
 	for _, c := range e.columns { // twins count twice
-		raw += c.raw
-		packed += int64(len(c.pages))
-		pending += int64(c.pendingBytes())
+		n += c.sizeBytes()
 	}
-	if raw > 0 {
-		pending = int64(float64(pending) * float64(packed) / float64(raw))
-	} else {
-		pending /= 4
-	}
-	return e.offset + packed + pending
+	return n
 }
 
 // flushGroup writes the row group in the making.

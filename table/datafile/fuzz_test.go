@@ -90,7 +90,7 @@ func TestDamaged(t *testing.T) {
 		files := writeRows(t, f, randomRows(r, s.Fields, 150, 150), 150)
 		whole, err := store.Get(context.Background(), table.Path("d.db/t").DataFile("", 0, files[0].Name))
 		require.NoError(t, err)
-		for range 150 {
+		for range 60 {
 			b := bytes.Clone(whole)
 			switch r.IntN(5) {
 			case 0:

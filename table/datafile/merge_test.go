@@ -76,7 +76,7 @@ func TestMerge(t *testing.T) {
 		for _, order := range []string{"", "ascending", "descending"} {
 			for _, ignoreDelete := range []bool{false, true} {
 				t.Run(fmt.Sprintf("two=%t,order=%s,ignoreDelete=%t", two, order, ignoreDelete), func(t *testing.T) {
-					for range 5 {
+					for range 2 {
 						testMerge(t, r, two, order, ignoreDelete)
 					}
 				})
@@ -100,7 +100,7 @@ func testMerge(t *testing.T, r *rand.Rand, two bool, order string, ignoreDelete 
 	all := map[string][]mergeRow{}
 	var sources []Source
 	seq := int64(0)
-	keys := 1 + r.Int64N(5000)
+	keys := 1 + r.Int64N(2500)
 	for range r.IntN(9) {
 		var rows []mergeRow
 		for k := range keys {

@@ -31,7 +31,7 @@ type leafReader struct {
 	values  values
 	value   int // value to read next
 
-	raw    []byte
+	raw    *[]byte // memory for a page; words leave it at once, so their leaves share one
 	levels []int32
 	defBuf []uint8
 	repBuf []uint8
@@ -121,9 +121,9 @@ func (l *leafReader) header() (format.PageHeader, error) {
 
 // unpack decompresses a page.
 func (l *leafReader) unpack(page []byte, size int) ([]byte, error) {
-	out, err := decompress(l.codec, l.raw, page, size)
+	out, err := decompress(l.codec, *l.raw, page, size)
 	if err == nil && l.codec != format.Uncompressed {
-		l.raw = out
+		*l.raw = out
 	}
 	return out, err
 }

@@ -22,7 +22,7 @@ type Source interface {
 // What a reader holds of a file in memory, compressed: a row group whole if it is small, else the beginning of what is
 // left of each column chunk.
 const (
-	groupReadBytes = 4 << 20
+	groupReadBytes = 2 << 20
 	minAhead       = 64 << 10
 )
 

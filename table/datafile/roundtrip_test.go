@@ -91,7 +91,11 @@ func TestRoundTrip(t *testing.T) {
 			store := object.NewMem()
 			s := table.NewSchema(allTypes(), []string{"id"}, nil, map[string]string{"file.compression": codec, "bucket": "1"})
 			f := newTestFormat(t, s, store, Data)
-			rows := randomRows(r, s.Fields, 4100+r.IntN(500), 2500)
+			n := 1200
+			if codec == "zstd" {
+				n = 4100 // above the 4096 rows of some readers' batches
+			}
+			rows := randomRows(r, s.Fields, n+r.IntN(500), 2500)
 			checkRandom(t, rows, s.Fields)
 			files := writeRows(t, f, rows, 1+r.IntN(rows.Len()))
 			require.Len(t, files, 1)

@@ -63,8 +63,9 @@ func (v *values) decodePlain(typ format.Type, width, n int, src []byte) error {
 		if (n+7)/8 > len(src) {
 			return damaged("%d bytes for %d truth values", len(src), n)
 		}
-		for i := range n {
-			v.words = append(v.words, int64(src[i>>3]>>(i&7)&1))
+		v.words = extendWords(v.words, n)
+		for i := range v.words {
+			v.words[i] = int64(src[i>>3] >> (i & 7) & 1)
 		}
 	case format.Int32:
 		v.words = extendWords(v.words, n)
@@ -157,8 +158,9 @@ func (v *values) decodeDelta(typ format.Type, n int, src []byte) error {
 		v.words, err = e.DecodeInt64(v.words, src)
 	case format.Int32:
 		v.i32, err = e.DecodeInt32(v.i32, src)
-		for _, w := range v.i32 {
-			v.words = append(v.words, int64(w))
+		v.words = extendWords(v.words, len(v.i32))
+		for i, w := range v.i32 {
+			v.words[i] = int64(w)
 		}
 	default:
 		return damaged("encoding DELTA_BINARY_PACKED of %s values", typ)
@@ -247,11 +249,12 @@ func (v *values) lookUp(dict *values, words bool, n int, src []byte) error {
 		return err
 	}
 	if words {
-		for _, i := range v.i32 {
+		v.words = extendWords(v.words, n)
+		for at, i := range v.i32 {
 			if uint(i) >= uint(len(dict.words)) {
 				return damaged("dictionary index %d of %d", i, len(dict.words))
 			}
-			v.words = append(v.words, dict.words[i])
+			v.words[at] = dict.words[i]
 		}
 		return nil
 	}

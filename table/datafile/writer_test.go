@@ -92,9 +92,9 @@ func TestParquetGoReads(t *testing.T) {
 		store := object.NewMem()
 		s := table.NewSchema(allTypes(), []string{"id"}, nil, map[string]string{"bucket": "1", "file.compression": codec})
 		f := newTestFormat(t, s, store, Data)
-		f.limits.pageRows, f.limits.groupRows = 700, 2500
-		rows := randomRows(r, s.Fields, 3000, 1000)
-		files := writeRows(t, f, rows, 3000)
+		f.limits.pageRows, f.limits.groupRows = 400, 1500
+		rows := randomRows(r, s.Fields, 2000, 1000)
+		files := writeRows(t, f, rows, 2000)
 		b, err := store.Get(context.Background(), table.Path("d.db/t").DataFile("", 0, files[0].Name))
 		require.NoError(t, err)
 		pf, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
@@ -210,7 +210,7 @@ func TestDictionaryGivesUp(t *testing.T) {
 	f := newTestFormat(t, s, store, Data)
 	f.limits.pageRows = 5000
 	b := table.NewBatch(fields)
-	const n = 60_000
+	const n = 25_000
 	var seqs []int64
 	for i := range int64(n) {
 		v := i % 5
