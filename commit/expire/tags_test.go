@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,12 +54,18 @@ func TestTags(t *testing.T) {
 // interposed is a store that calls before ahead of the n-th call that changes it.
 type interposed struct {
 	object.Store
-	n      int
 	before func()
+
+	mu sync.Mutex
+	n  int
 }
 
 func (s *interposed) tick() {
-	if s.n--; s.n == 0 {
+	s.mu.Lock()
+	s.n--
+	now := s.n == 0
+	s.mu.Unlock()
+	if now {
 		s.before()
 	}
 }
