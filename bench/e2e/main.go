@@ -7,9 +7,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,12 +137,33 @@ func build(o *options, bin string) error {
 
 func startBroker(o *options) (stop func(), err error) {
 	script, dir := filepath.Join(o.root, "integration/services/kafka.sh"), filepath.Join(o.work, "kafka")
-	const port = "24092"
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
 	if err := command(script, "start", dir, port).Run(); err != nil {
 		return nil, fmt.Errorf("start kafka: %w", err)
 	}
 	o.broker = "127.0.0.1:" + port
 	return func() { _ = command(script, "stop", dir).Run() }, nil
+}
+
+// freePort finds a port that is free together with the one above it, which the broker's controller takes.
+func freePort() (string, error) {
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		above, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
+		l.Close()
+		if err == nil {
+			above.Close()
+			return fmt.Sprint(port), nil
+		}
+	}
+	return "", errors.New("no two free ports in a row")
 }
 
 // writeConfig writes a sink.yaml for one round: its own group and warehouse.
