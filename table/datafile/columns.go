@@ -68,7 +68,7 @@ var decimalWidths = func() (widths [39]int) {
 	return widths
 }()
 
-// physicalOf returns how a type that is not nested lies in a file (6.2 of the file layout).
+// physicalOf returns how a type that is not nested lies in a file.
 func physicalOf(t table.Type) physical {
 	switch t.Root {
 	case table.Boolean:

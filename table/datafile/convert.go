@@ -12,7 +12,7 @@ import (
 )
 
 // converter turns the values of a file's leaf into the cells of the type that the file's schema gives it. Other writers
-// than this one choose other physical types; see 6.2 of the file layout for what readers have to take.
+// than this one choose other physical types; what is taken here is what Paimon's Java readers take, and more.
 type converter func(v *values) error
 
 func asIs(*values) error { return nil }

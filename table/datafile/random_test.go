@@ -141,10 +141,12 @@ func (v *randomValues) word(t table.Type) int64 {
 		return v.int(math.MinInt16, math.MaxInt16)
 	case table.Int:
 		return v.int(math.MinInt32, math.MaxInt32)
-	case table.Float:
-		return wordOf(float64(float32(v.int(-1<<40, 1<<40))/8), cellFloat)
-	case table.Double:
-		return wordOf(float64(v.int(-1<<50, 1<<50))/64, cellDouble)
+	case table.Float, table.Double:
+		k := physicalOf(t).kind
+		if v.shape == wide && v.r.IntN(100) == 0 {
+			return wordOf([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0}[v.r.IntN(5)], k)
+		}
+		return wordOf(float64(v.int(-1<<40, 1<<40))/64, k)
 	case table.Decimal:
 		limit := int64(math.Pow10(t.Precision)) - 1
 		return v.int(-limit, limit)
