@@ -80,7 +80,7 @@ func TestJunk(t *testing.T) {
 	} {
 		_, err := frameOf(t, "t", `{"id":1}`, value)
 		require.Equal(t, want, reasonOf(t, err), value)
-		require.ErrorContains(t, err, "t[0]@3")
+		require.ErrorContains(t, err, "topic t partition 0 offset 3")
 	}
 	// a cut record may pass the frame, and is found out when it is read
 	r := newRig(t, Options{}, crate...)

@@ -54,9 +54,9 @@ type RecordError struct {
 // Error gives topic, partition, offset, column and cause.
 func (e *RecordError) Error() string {
 	if e.Column != "" {
-		return fmt.Sprintf("%s[%d]@%d: column %s: %v", e.Topic, e.Partition, e.Offset, e.Column, e.Err)
+		return fmt.Sprintf("topic %s partition %d offset %d: column %s: %v", e.Topic, e.Partition, e.Offset, e.Column, e.Err)
 	}
-	return fmt.Sprintf("%s[%d]@%d: %v", e.Topic, e.Partition, e.Offset, e.Err)
+	return fmt.Sprintf("topic %s partition %d offset %d: %v", e.Topic, e.Partition, e.Offset, e.Err)
 }
 
 // Unwrap returns the cause.
