@@ -23,10 +23,10 @@ import (
 var layout = map[string][]string{
 	"cmd/sink": {
 		"config", "connector", "debezium", "table", "table/object", "table/datafile", "table/manifest", "table/scan",
-		"flush", "flush/compact", "commit", "commit/expire",
+		"flush", "flush/compact", "commit", "commit/expire", "upkeep",
 	},
 	"config":                  {},
-	"connector":               {"debezium", "table", "table/object", "table/scan", "flush", "flush/compact", "commit", "commit/expire"},
+	"connector":               {"debezium", "table", "table/object", "table/scan", "flush", "commit", "upkeep"},
 	"debezium":                {"table"},
 	"table":                   {},
 	"table/object":            {},
@@ -38,6 +38,7 @@ var layout = map[string][]string{
 	"flush/compact":           {"table", "table/object", "table/datafile"},
 	"commit":                  {"table", "table/object", "table/manifest"},
 	"commit/expire":           {"table", "table/object", "table/manifest", "commit"},
+	"upkeep":                  {"table", "table/object", "table/manifest", "flush/compact", "commit", "commit/expire"},
 	"integration":             {"table/object", "table/object/objecttest"},
 	"integration/simulation":  {},
 }
