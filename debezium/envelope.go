@@ -12,14 +12,37 @@ type images struct {
 	late          int  // where after begins, when it came first
 }
 
+// The members of an envelope that matter.
+const (
+	memberOther uint8 = iota
+	memberBefore
+	memberAfter
+	memberSource
+	memberTransaction
+)
+
+func memberID(name []byte) uint8 {
+	switch string(name) {
+	case "before":
+		return memberBefore
+	case "after":
+		return memberAfter
+	case "source":
+		return memberSource
+	case "transaction":
+		return memberTransaction
+	}
+	return memberOther
+}
+
 // appendEnvelope reads a JSON envelope in one pass, in whatever order its members are.
 func (p *Plan) appendEnvelope(f *Frame, dst *table.Batch, ev *Event) error {
 	r := &p.reader
 	r.b, r.i = f.value.b, 0
 	var im images
 	more, err := r.open('{')
-	for more && err == nil {
-		if err = p.member(f, dst, ev, &im); err == nil {
+	for k := 0; more && err == nil; k++ {
+		if err = p.member(k, f, dst, ev, &im); err == nil {
 			more, err = r.next('}')
 		}
 	}
@@ -35,21 +58,23 @@ func (p *Plan) appendEnvelope(f *Frame, dst *table.Batch, ev *Event) error {
 	return p.settleImages(f, dst, ev, &im)
 }
 
-func (p *Plan) member(f *Frame, dst *table.Batch, ev *Event, im *images) error {
+// member reads member k of an envelope.
+func (p *Plan) member(k int, f *Frame, dst *table.Batch, ev *Event, im *images) error {
 	r := &p.reader
-	name, err := r.name()
+	id, err := p.members.next(&r.scanner, k, memberID)
 	if err != nil {
 		return err
 	}
-	switch string(name) {
-	case "before":
+	switch id {
+	case memberBefore:
 		return p.before(f, dst, ev, im)
-	case "after":
+	case memberAfter:
 		return p.after(f, dst, ev, im)
-	case "source":
+	case memberSource:
 		r.peek()
 		f.sourceAt = r.i
-	case "transaction":
+		return r.skipObject(&p.sources)
+	case memberTransaction:
 		r.peek()
 		f.transactionAt = r.i
 	}

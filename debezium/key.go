@@ -13,6 +13,7 @@ type keyReader struct {
 	set    *fieldSet
 	good   *keySchema // the last declared key that was found to have the right columns
 	spans  []bool     // by Options.Key: seen in the key being checked
+	prefix string     // of a plain key with one column: {"id":
 }
 
 // bindKey finds out which columns the record key may fill.
@@ -74,8 +75,15 @@ func (k *keyReader) check(p *Plan, f *Frame) error {
 
 // checkPlain reads the names in a plain JSON key.
 func (k *keyReader) checkPlain(p *Plan, f *Frame) error {
-	clear(k.spans)
 	s := scanner{b: f.key.b}
+	if n := len(k.prefix); n > 0 && len(s.b) > n && string(s.b[:n]) == k.prefix {
+		s.i = n
+		if err := s.skip(); err == nil && s.i == len(s.b)-1 && s.b[s.i] == '}' {
+			return nil
+		}
+		s.i = 0
+	}
+	clear(k.spans)
 	seen, more, err := 0, false, error(nil)
 	if s.peek() == '{' {
 		more, err = s.open('{')
@@ -104,6 +112,9 @@ func (k *keyReader) checkPlain(p *Plan, f *Frame) error {
 			return err
 		}
 		return keyMismatch(names, p.opts.Key)
+	}
+	if t := tokenOf(p.opts.Key[0]).text; seen == 1 {
+		k.prefix = "{" + t
 	}
 	return nil
 }

@@ -60,8 +60,10 @@ type Plan struct {
 	needSource bool
 	keys       keyReader
 
-	reader reader
-	buf    []byte
+	reader  reader
+	members sequence // of envelopes
+	sources sequence // of source blocks
+	buf     []byte
 
 	unknown           []string
 	unknownHere       int

@@ -10,11 +10,11 @@ import (
 // field is one member of the source's rows.
 type field struct {
 	name     string
-	token    string // the name and the colon, as compact JSON has them
-	col      int    // column of the table; -1: none
-	cell     *cell  // nil where col is -1
-	key      bool   // a column of the record key or of the table's primary key
-	unknown  bool   // not in the table, to be reported
+	token    token
+	col      int   // column of the table; -1: none
+	cell     *cell // nil where col is -1
+	key      bool  // a column of the record key or of the table's primary key
+	unknown  bool  // not in the table, to be reported
 	special  special
 	fallback *table.Vector // the column's default at the source, one cell; nil: none known
 }
@@ -66,20 +66,17 @@ func (w *fieldSet) reindex() {
 		f := &w.fields[i]
 		w.index[f.name] = i
 		w.bound += bit(f.col >= 0)
-		if f.token == "" {
-			f.token = token(f.name)
+		if f.token.text == "" {
+			f.token = tokenOf(f.name)
 		}
 	}
 }
 
-// token is a member's name as JsonConverter writes it, with its colon.
-func token(name string) string {
+// tokenOf is a member's name as JsonConverter writes it.
+func tokenOf(name string) token {
 	b, _ := json.Marshal(name) // which escapes <, > and &, and Jackson does not: those are looked up
-	return string(b) + ":"
+	return newToken(string(b) + ":")
 }
-
-// maxLessons bounds how often an object may change the expected order, for objects that have none.
-const maxLessons = 16
 
 // read reads the object at r.i into row row of dst. Of a member that occurs twice the last one counts, as in Jackson. With
 // keep, columns that have their cell already are left alone.
@@ -91,7 +88,7 @@ func (w *fieldSet) read(p *Plan, f *Frame, r *reader, dst *table.Batch, row int,
 	for more && err == nil {
 		fd := w.expected(r, next)
 		if fd != nil {
-			r.i += len(fd.token)
+			r.i += len(fd.token.text)
 			next++
 		} else {
 			ordered = false
@@ -123,14 +120,12 @@ func (w *fieldSet) read(p *Plan, f *Frame, r *reader, dst *table.Batch, row int,
 
 // expected returns the field whose turn it is, if it is the next member.
 func (w *fieldSet) expected(r *reader, next int) *field {
-	if next >= len(w.fields) {
-		return nil
+	if next < len(w.fields) {
+		if fd := &w.fields[next]; fd.token.at(r.b[r.i:]) {
+			return fd
+		}
 	}
-	fd := &w.fields[next]
-	if rest := r.b[r.i:]; len(rest) <= len(fd.token) || string(rest[:len(fd.token)]) != fd.token {
-		return nil
-	}
-	return fd
+	return nil
 }
 
 // find reads the name of the next member and looks it up.
@@ -158,7 +153,7 @@ func (w *fieldSet) add(p *Plan, name string) int {
 		return -1
 	}
 	p.unknown = append(p.unknown, name)
-	w.fields = append(w.fields, field{name: name, token: token(name), col: -1, unknown: true})
+	w.fields = append(w.fields, field{name: name, token: tokenOf(name), col: -1, unknown: true})
 	w.index[name] = len(w.fields) - 1
 	return len(w.fields) - 1
 }

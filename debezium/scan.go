@@ -354,3 +354,85 @@ func (s *scanner) skipNumber() error {
 	s.i = end
 	return nil
 }
+
+// token is the name of a member with its quotes and colon, as it stands in the text. Whatever text matches it is right.
+type token struct {
+	text       string
+	head, tail uint64 // the first and the last eight bytes, of a text that has as many
+}
+
+func newToken(text string) token {
+	t := token{text: text}
+	if n := len(text); n >= 8 {
+		t.head = binary.LittleEndian.Uint64([]byte(text[:8]))
+		t.tail = binary.LittleEndian.Uint64([]byte(text[n-8:]))
+	}
+	return t
+}
+
+// at reports whether b begins with the token and goes on.
+func (t *token) at(b []byte) bool {
+	n := len(t.text)
+	if len(b) <= n {
+		return false
+	}
+	if n >= 8 && n <= 16 {
+		return binary.LittleEndian.Uint64(b) == t.head && binary.LittleEndian.Uint64(b[n-8:]) == t.tail
+	}
+	return string(b[:n]) == t.text
+}
+
+// sequence learns the names of objects that have the same members in the same order.
+type sequence struct {
+	tokens  []token
+	ids     []uint8
+	lessons int
+}
+
+// maxLessons bounds how often an expected order may change, for objects that have none.
+const maxLessons = 64
+
+// next reads the name of member k of the object in s. id tells names apart; it is asked for what was not expected.
+func (q *sequence) next(s *scanner, k int, id func(name []byte) uint8) (uint8, error) {
+	if k < len(q.tokens) && q.tokens[k].at(s.b[s.i:]) {
+		s.i += len(q.tokens[k].text)
+		return q.ids[k], nil
+	}
+	s.peek()
+	start := s.i
+	name, err := s.name()
+	if err != nil {
+		return 0, err
+	}
+	n := id(name)
+	if q.lessons < maxLessons && k <= len(q.tokens) && k < 256 {
+		q.lessons++
+		q.tokens = append(q.tokens[:k], newToken(string(s.b[start:s.i])))
+		q.ids = append(q.ids[:k], n)
+	}
+	return n, nil
+}
+
+// skipObject passes over the object at s.i, whose names are likely those of the last one.
+func (s *scanner) skipObject(q *sequence) error {
+	if s.peek() != '{' {
+		return s.skip()
+	}
+	more, err := s.open('{')
+	for k := 0; more && err == nil; k++ {
+		if _, err = q.next(s, k, noID); err != nil {
+			break
+		}
+		if err = s.skipAt(1); err != nil {
+			break
+		}
+		if i := s.i; i+1 < len(s.b) && s.b[i] == ',' && s.b[i+1] == '"' {
+			s.i = i + 1
+			continue
+		}
+		more, err = s.next('}')
+	}
+	return err
+}
+
+func noID([]byte) uint8 { return 0 }
