@@ -40,7 +40,7 @@ type flight struct {
 
 // checkpointIfDue seals a checkpoint when time, bytes, records or the goal ask for it, and none is under way.
 func (w *worker) checkpointIfDue() {
-	if w.flight != nil || w.records == 0 || w.problem() != nil {
+	if w.flight != nil || w.records == 0 || w.problem() != nil || w.care.behind.Load() {
 		return
 	}
 	limits := w.c.cfg.Checkpoint

@@ -29,6 +29,7 @@ type Connector struct {
 	memory   *memory
 	queued   *memory // the part of memory that is records
 	encoders *semaphore.Weighted
+	upkeep   *semaphore.Weighted // one table at a time is compacted or expired
 	offsets  *groupOffsets
 	goal     *goal         // nil unless UntilEnd
 	ready    chan struct{} // closed when all of the above is set and checked
@@ -54,6 +55,7 @@ func New(cfg Config) (*Connector, error) {
 		memory:   newMemory(cfg.Memory),
 		queued:   newMemory(min(cfg.Memory/4, queueBytes)),
 		encoders: semaphore.NewWeighted(encoders(cfg.Encoders)),
+		upkeep:   semaphore.NewWeighted(1),
 		workers:  map[string]*worker{},
 		routes:   map[string][]*worker{},
 		cursors:  map[table.TopicPartition]map[*worker]int{},

@@ -50,6 +50,8 @@ type worker struct {
 	mark     commit.Mark
 	spilling bool
 
+	care *caretaker
+
 	// owned
 	committer  *commit.Committer // nil until the table exists; a checkpoint under way has it alone
 	state      commit.State
@@ -80,6 +82,7 @@ func newWorker(c *Connector, cfg *Table, name string, path table.Path) *worker {
 		accepts: map[table.TopicPartition]int{}, durable: table.Offsets{}, partitions: map[table.TopicPartition]*partition{},
 		intake: newIntake(), timer: time.NewTimer(time.Hour),
 	}
+	w.care = newCaretaker(w)
 	w.timer.Stop()
 	return w
 }
@@ -89,6 +92,7 @@ func (w *worker) run() {
 	defer close(w.ended)
 	pin := time.NewTicker(pinEvery)
 	defer pin.Stop()
+	defer w.care.start()()
 	for {
 		var landed <-chan struct{}
 		if w.flight != nil {
@@ -107,6 +111,7 @@ func (w *worker) run() {
 		for more := true; more; {
 			w.obey()
 			w.land()
+			w.care.tell()
 			more = w.applyNext()
 			w.checkpointIfDue()
 		}

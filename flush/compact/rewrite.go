@@ -115,9 +115,19 @@ func mergeOf(s *table.Schema) (datafile.MergeConfig, error) {
 // Options returns the table's options.
 func (c *Compactor) Options() Options { return c.options }
 
-// MemoryBytes returns about how much memory a job will take.
+// MemoryBytes returns about how much memory a job will take: for each of the largest files that are open at once what is
+// read ahead of it, unpacked, and the row group being written.
 func (c *Compactor) MemoryBytes(j *Job) int64 {
-	return writerBytes + runBytes*int64(min(len(j.Files), c.cfg.MaxRuns))
+	sizes := make([]int64, len(j.Files))
+	for i := range j.Files {
+		sizes[i] = j.Files[i].SizeBytes
+	}
+	slices.SortFunc(sizes, func(a, b int64) int { return cmp.Compare(b, a) })
+	n := min(writerBytes, 1<<20+4*j.SizeBytes())
+	for _, size := range sizes[:min(len(sizes), c.cfg.MaxRuns)] {
+		n += min(runBytes, 1<<16+4*size)
+	}
+	return n
 }
 
 // Result is what a job did: the files that go, and those that come in their place. A file that only changed its level is in
