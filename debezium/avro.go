@@ -269,7 +269,7 @@ func (f *Frame) avroSource(src *Source) error {
 		}
 	}
 	for i := range t.fields {
-		slot := src.slot(rename([]byte(t.fields[i].name)), &f.decoder.source)
+		slot := src.slot(rename(t.fields[i].bytes), &f.decoder.source)
 		typ := t.fields[i].typ
 		if typ.kind == avroUnion {
 			typ = r.option(typ)

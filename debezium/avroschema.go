@@ -50,8 +50,9 @@ type avroType struct {
 }
 
 type avroField struct {
-	name string
-	typ  *avroType
+	name  string
+	bytes []byte // the name
+	typ   *avroType
 }
 
 // avroSchema is a writer's schema and what it declares.
@@ -298,7 +299,7 @@ func (p *avroParser) record(t *avroType, a *avroJSON, namespace string, depth in
 			m.doc = f.Doc
 		}
 		m.setFallback(typ, f.Default)
-		t.fields = append(t.fields, avroField{name: f.Name, typ: typ})
+		t.fields = append(t.fields, avroField{name: f.Name, bytes: []byte(f.Name), typ: typ})
 		t.means.members = append(t.means.members, m)
 	}
 	return nil

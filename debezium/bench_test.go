@@ -2,6 +2,7 @@ package debezium
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -94,40 +95,122 @@ func cpuTime() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
+const benchConnect = `{"type":"struct","fields":[{"type":"int64","optional":false,"field":"id"},{"type":"int32","optional":true,"field":"customer_id"},{"type":"int32","optional":true,"field":"product_id"},` +
+	`{"type":"int32","optional":true,"field":"quantity"},{"type":"int32","optional":true,"field":"warehouse_id"},{"type":"string","optional":true,"field":"amount"},{"type":"string","optional":true,"field":"description"},` +
+	`{"type":"string","optional":true,"field":"status"},{"type":"int64","optional":true,"name":"io.debezium.time.MicroTimestamp","field":"created_at"},{"type":"string","optional":true,"name":"io.debezium.time.ZonedTimestamp","field":"updated_at"},` +
+	`{"type":"boolean","optional":true,"field":"active"},{"type":"double","optional":true,"field":"score"}],"optional":true,"name":"shop.public.orders.Value"`
+
+const benchAvro = `{"type":"record","name":"Envelope","namespace":"shop.public.orders","fields":[{"name":"before","type":["null",{"type":"record","name":"Value","fields":[{"name":"id","type":"long"},` +
+	`{"name":"customer_id","type":["null","int"]},{"name":"product_id","type":["null","int"]},{"name":"quantity","type":["null","int"]},{"name":"warehouse_id","type":["null","int"]},{"name":"amount","type":["null","string"]},` +
+	`{"name":"description","type":["null","string"]},{"name":"status","type":["null","string"]},{"name":"created_at","type":["null",{"type":"long","connect.name":"io.debezium.time.MicroTimestamp"}]},` +
+	`{"name":"updated_at","type":["null",{"type":"string","connect.name":"io.debezium.time.ZonedTimestamp"}]},{"name":"active","type":["null","boolean"]},{"name":"score","type":["null","double"]}]}]},` +
+	`{"name":"after","type":["null","Value"]},{"name":"source","type":{"type":"record","name":"Source","fields":[{"name":"version","type":"string"},{"name":"ts_ms","type":"long"},{"name":"db","type":"string"},{"name":"lsn","type":["null","long"]}]}},` +
+	`{"name":"op","type":"string"},{"name":"ts_ms","type":["null","long"]}]}`
+
+// benchEncodings are the same events in every encoding.
+func benchEncodings(t testing.TB, n int) (map[string][]Record, *Registry) {
+	plain := benchEvents(n)
+	registry := &memoryRegistry{schemas: []string{benchAvro, `{"type":"record","name":"Key","fields":[{"name":"id","type":"long"}]}`}}
+	schema, avro := make([]Record, n), make([]Record, n)
+	for i := range plain {
+		schema[i], avro[i] = plain[i], plain[i]
+		schema[i].Value = fmt.Appendf(nil, `{"schema":{"type":"struct","fields":[%s,"field":"before"},%s,"field":"after"},{"type":"string","optional":false,"field":"op"}],"name":"shop.public.orders.Envelope"},"payload":%s}`, benchConnect, benchConnect, plain[i].Value)
+		var v struct {
+			Before, After map[string]any
+			Op            string
+		}
+		require.NoError(t, json.Unmarshal(plain[i].Value, &v))
+		avro[i].Value = registry.encode(t, 0, map[string]any{
+			"before": benchNative(v.Before), "after": benchNative(v.After), "op": v.Op, "ts_ms": map[string]any{"long": int64(1)},
+			"source": map[string]any{"version": "3.0.8.Final", "ts_ms": int64(5), "db": "shop", "lsn": map[string]any{"long": int64(7)}},
+		})
+		avro[i].Key = registry.encode(t, 1, map[string]any{"id": int64(1)})
+	}
+	return map[string][]Record{"json": plain, "json-schema": schema, "avro": avro}, registry.open(t)
+}
+
+func benchNative(row map[string]any) any {
+	if row == nil {
+		return nil
+	}
+	for k, v := range row {
+		switch v := v.(type) {
+		case float64:
+			switch k {
+			case "id":
+				row[k] = int64(v)
+			case "created_at":
+				row[k] = map[string]any{"long": int64(v)}
+			case "score":
+				row[k] = map[string]any{"double": v}
+			default:
+				row[k] = map[string]any{"int": int32(v)}
+			}
+		case string:
+			row[k] = map[string]any{"string": v}
+		case bool:
+			row[k] = map[string]any{"boolean": v}
+		}
+	}
+	return map[string]any{"shop.public.orders.Value": row}
+}
+
+// applier frames and appends records, over and over.
+func applier(t testing.TB, records []Record, registry *Registry, opts Options, source bool) func(i int) int {
+	d := NewDecoder(Config{Registry: registry})
+	schema := benchSchema()
+	batch := table.NewBatch(schema.Fields)
+	var f Frame
+	var p *Plan
+	return func(i int) int {
+		rec := &records[i%len(records)]
+		err := d.Frame(context.Background(), rec, &f)
+		if err == nil && p == nil {
+			p, err = Bind(schema, f.Shape, opts)
+		}
+		if batch.Len() > 32_000 {
+			batch.Reset()
+		}
+		if err == nil {
+			_, err = p.Append(&f, batch)
+		}
+		if err == nil && source {
+			_, err = f.Source()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(rec.Value)
+	}
+}
+
 func BenchmarkAppend(b *testing.B) {
-	records := benchEvents(20_000)
-	for _, c := range []struct {
-		name string
-		opts Options
-	}{
-		{"plain", Options{}},
-		{"key-checked", Options{Key: []string{"id"}}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			d := NewDecoder(Config{})
-			p, err := Bind(benchSchema(), nil, c.opts)
-			require.NoError(b, err)
-			batch := table.NewBatch(benchSchema().Fields)
-			var f Frame
-			var bytes int64
+	encodings, registry := benchEncodings(b, 10_000)
+	for _, name := range []string{"json", "json-schema", "avro"} {
+		b.Run(name, func(b *testing.B) {
+			apply := applier(b, encodings[name], registry, Options{Key: []string{"id"}}, false)
+			bytes := 0
 			b.ReportAllocs()
 			b.ResetTimer()
 			start := cpuTime()
 			for i := range b.N {
-				rec := &records[i%len(records)]
-				bytes += int64(len(rec.Value))
-				if batch.Len() > 32_000 {
-					batch.Reset()
-				}
-				if err := d.Frame(context.Background(), rec, &f); err != nil {
-					b.Fatal(err)
-				}
-				if _, err := p.Append(&f, batch); err != nil {
-					b.Fatal(err)
-				}
+				bytes += apply(i)
 			}
-			b.SetBytes(bytes / int64(b.N))
 			b.ReportMetric(float64(cpuTime()-start)/float64(b.N), "cpu-ns/op")
+			b.SetBytes(int64(bytes / b.N))
 		})
+	}
+}
+
+// TestNoAllocations: a steady stream allocates nothing, in any encoding, nor when the source is asked for.
+func TestNoAllocations(t *testing.T) {
+	encodings, registry := benchEncodings(t, 3000)
+	for name, records := range encodings {
+		apply := applier(t, records, registry, Options{Key: []string{"id"}}, true)
+		for i := range 100_000 { // the batch has its size, the order of members is known
+			apply(i)
+		}
+		i := 0
+		require.Zero(t, testing.AllocsPerRun(5000, func() { apply(i); i++ }), name)
 	}
 }

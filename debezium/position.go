@@ -26,23 +26,27 @@ func unknownPosition() Position {
 	return Position{CommitLSN: -1, LSN: -1, TxID: -1, ServerID: -1, Pos: -1, Row: -1}
 }
 
-// setSequence reads source.sequence: ["commit LSN","LSN"], either may be null.
+// setSequence reads source.sequence: ["commit LSN","LSN"], either may be null. Other connectors have other sequences,
+// which are left alone.
 func (p *Position) setSequence(b []byte) {
-	rest, ok := strings.CutPrefix(string(b), "[")
-	if rest, ok = strings.CutSuffix(rest, "]"); !ok {
-		return
-	}
-	for i, part := range strings.Split(rest, ",") {
-		n, err := strconv.ParseInt(strings.Trim(part, ` "`), 10, 64)
-		if err != nil {
+	lsns, part := [2]int64{-1, -1}, 0
+	for i := 0; i < len(b); {
+		u, n := digitsAt(b, i)
+		switch {
+		case n > 0 && n < maxDigits:
+			lsns[part] = int64(u)
+			i += n
 			continue
+		case b[i] == ',' && part == 0:
+			part++
+		case b[i] == ',' || n > 0:
+			return
 		}
-		switch i {
-		case 0:
-			p.CommitLSN = n
-		case 1:
-			p.LSN = n
-		}
+		i++
+	}
+	p.CommitLSN = lsns[0]
+	if lsns[1] >= 0 {
+		p.LSN = lsns[1]
 	}
 }
 

@@ -32,26 +32,28 @@ const (
 // what a flattened record has of it (__db, __table, __source_ts_ms and so on). It costs a pass over the record when
 // called before [Plan.Append], and little afterwards.
 func (f *Frame) Source() (Source, error) {
-	src := Source{TsMillis: -1, Position: unknownPosition()}
+	src := &f.decoder.source.block
+	*src = Source{TsMillis: -1, Position: unknownPosition()}
 	var err error
 	switch {
 	case f.value.null:
 	case f.value.avro != nil:
-		err = f.avroSource(&src)
+		err = f.avroSource(src)
 	case f.Kind == KindFlat:
-		err = f.flatSource(&src)
+		err = f.flatSource(src)
 	default:
-		err = f.jsonSource(&src)
+		err = f.jsonSource(src)
 	}
 	if err != nil {
-		return src, f.blame(err)
+		return *src, f.blame(err)
 	}
-	return src, nil
+	return *src, nil
 }
 
 // jsonSource reads the member source of an envelope.
 func (f *Frame) jsonSource(src *Source) error {
-	s := scanner{b: f.value.b, i: f.sourceAt}
+	s := &f.decoder.source.scanner
+	s.b, s.i = f.value.b, f.sourceAt
 	if f.sourceAt == 0 {
 		found, err := s.find("source")
 		if !found || err != nil {
@@ -67,7 +69,8 @@ func (f *Frame) jsonSource(src *Source) error {
 
 // flatSource reads the members that ExtractNewRecordState adds: __table, __source_lsn and so on.
 func (f *Frame) flatSource(src *Source) error {
-	s := scanner{b: f.value.b}
+	s := &f.decoder.source.scanner
+	s.b, s.i = f.value.b, 0
 	return s.sourceMembers(&f.decoder.source, src, flatName)
 }
 
@@ -190,6 +193,9 @@ func snapshotOf(b []byte) Snapshot {
 type sourceNames struct {
 	last  [7]string
 	known map[string]string
+
+	block   Source  // the last one, here so that it is not allocated
+	scanner scanner // of source blocks
 }
 
 // maxNames bounds how many strings are kept.
