@@ -26,7 +26,7 @@ func (c *Connector) start(ctx context.Context) error {
 		if fatalKafka(err) {
 			return kafkaError(err)
 		}
-		return fmt.Errorf("kafka: no broker answers: %w; check kafka.brokers, and that they are reachable from here", err)
+		return fmt.Errorf("kafka: no broker answers: %w; check kafka.brokers, kafka.tls and kafka.sasl, and that they are reachable from here", err)
 	}
 	topics, err := c.topics(reach)
 	if err != nil {

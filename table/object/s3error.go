@@ -109,7 +109,7 @@ func (s *S3) explain(op, name string, err error) error {
 	}
 	var ca x509.UnknownAuthorityError
 	if errors.As(err, &ca) {
-		return fmt.Errorf("%s: %w: certificate of %s is of an unknown authority: give its certificates in a file: %w", what, ErrUnreachable, s.cfg.endpointName(), err)
+		return fmt.Errorf("%s: %w: certificate of %s is of an unknown authority: give its certificates in a file (s3.ca): %w", what, ErrUnreachable, s.cfg.endpointName(), err)
 	}
 	var network net.Error
 	if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) {
