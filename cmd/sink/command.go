@@ -87,7 +87,8 @@ them, each with a changelog that streaming readers can trust.
 			return cmd.Help()
 		},
 	}
-	root.AddCommand(a.runCommand(), a.checkCommand(), a.demoCommand(), a.readCommand(), a.changelogCommand(), a.inspectCommand(), a.offsetsCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.checkCommand(), a.demoCommand(), a.readCommand(), a.changelogCommand(), a.inspectCommand(), a.offsetsCommand(),
+		a.compactCommand(), a.expireCommand(), a.orphansCommand(), a.tagCommand(), a.versionCommand())
 	return root
 }
 
