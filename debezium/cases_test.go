@@ -179,6 +179,9 @@ func TestPoorDeletes(t *testing.T) {
 	require.Equal(t, BeforeFull, ev.Before)
 	ev, err = r.apply(`{"id":0}`, envelope("d", `{"id":0,"label":"x","weight":7,"sort":"y","d":"AQ=="}`, "null"))
 	require.NoError(t, err)
+	require.Equal(t, BeforeFull, ev.Before) // MySQL has keys of zero
+	ev, err = r.apply(`{"id":0}`, strings.Replace(envelope("d", `{"id":0,"label":"x","weight":7,"sort":"y","d":"AQ=="}`, "null"), "mysql", "postgresql", 1))
+	require.NoError(t, err)
 	require.Equal(t, BeforeSuspect, ev.Before) // REPLICA IDENTITY USING INDEX on label, sort: the key is made up
 }
 
@@ -284,6 +287,20 @@ func TestUpdateWithoutBefore(t *testing.T) {
 	_, err := r.apply(`{"id":8}`, envelope("u", "null", `{"id":8,"weight":5}`))
 	require.NoError(t, err)
 	require.Equal(t, []string{`+U {"id":8,"label":null,"weight":5}`}, r.rows())
+
+	// a before image that lacks what after has is no row to take back; an after image that lacks what before has did not change it
+	ev, err := r.apply(`{"id":8}`, envelope("u", `{"id":8,"weight":4}`, `{"id":8,"label":"rye","weight":5}`))
+	require.NoError(t, err)
+	require.Equal(t, BeforeKeyOnly, ev.Before)
+	require.Equal(t, []string{`+U {"id":8,"label":"rye","weight":5}`}, r.rows())
+	ev, err = r.apply(`{"id":8}`, envelope("u", `{"id":8,"label":"oat","weight":4}`, `{"id":8,"weight":5}`))
+	require.NoError(t, err)
+	require.Equal(t, BeforeFull, ev.Before)
+	require.Equal(t, []string{`-U {"id":8,"label":"oat","weight":4}`, `+U {"id":8,"label":"oat","weight":5}`}, r.rows())
+	ev, err = r.apply(`{"id":8}`, envelope("u", `{"id":8,"weight":4}`, `{"id":8,"weight":5}`)) // a column that the source does not have yet
+	require.NoError(t, err)
+	require.Equal(t, BeforeFull, ev.Before)
+	require.Equal(t, []string{`-U {"id":8,"label":null,"weight":4}`, `+U {"id":8,"label":null,"weight":5}`}, r.rows())
 
 	r = newRig(t, Options{Absent: AbsentFail}, crate...)
 	_, err = r.apply(`{"id":8}`, envelope("u", "null", `{"id":8,"weight":5}`))

@@ -20,8 +20,12 @@ const maxPlainDigits = 200_000
 func (c *cell) toText() bool {
 	c.decimal = textOfDecimal
 	switch c.from.sort {
-	case sortText, sortIsoDate, sortIsoTime, sortIsoTimestamp, sortZoned:
+	case sortText, sortIsoDate, sortIsoTimestamp, sortZoned:
 		c.text = setText
+	case sortIsoTime:
+		if c.text = setText; c.types.Time == TimeString {
+			c.text = textOfSpan
+		}
 	case sortAny:
 		c.text, c.integer, c.number, c.boolean, c.float = setText, textOfInteger, textOfNumber, textOfBoolean, textOfFloat
 		c.object, c.array = textOfObject, textOfJSON
@@ -157,6 +161,15 @@ func textOfTime(c *cell, v *table.Vector, n int64) error {
 		return c.misfit(strconv.FormatInt(n, 10) + " parts of a second")
 	}
 	c.buf = appendSpan(c.buf[:0], n*perUnit)
+	return setText(c, v, c.buf)
+}
+
+func textOfSpan(c *cell, v *table.Vector, b []byte) error {
+	nanos, ok := parseSpan(b)
+	if !ok {
+		return c.wrong(show(b))
+	}
+	c.buf = appendSpan(c.buf[:0], nanos)
 	return setText(c, v, c.buf)
 }
 

@@ -121,7 +121,21 @@ func (p *Plan) before(f *Frame, dst *table.Batch, ev *Event, im *images) error {
 		return nil
 	}
 	im.before = true
+	p.partial = p.lacking(p.partial[:0], dst, ev.First)
 	return p.fill(f, dst, ev.First)
+}
+
+// lacking appends the columns whose fields an unfinished row does not have.
+func (p *Plan) lacking(cols []int, dst *table.Batch, row int) []int {
+	if p.hits == p.bound {
+		return cols
+	}
+	for i := range p.fields {
+		if col := p.fields[i].col; col >= 0 && dst.Columns[col].Len() <= row {
+			cols = append(cols, col)
+		}
+	}
+	return cols
 }
 
 func (p *Plan) after(f *Frame, dst *table.Batch, ev *Event, im *images) error {
@@ -135,17 +149,41 @@ func (p *Plan) after(f *Frame, dst *table.Batch, ev *Event, im *images) error {
 		im.late = r.i
 		return r.skip()
 	}
-	at := ev.First + bit(im.before)
 	if im.after {
-		dst.Truncate(ev.First)
 		return bad(ReasonNotARow, "after occurs twice")
 	}
+	start, at := r.i, ev.First+bit(im.before)
 	p.unavailable = p.unavailable[:0]
 	if err := p.read(p, f, r, dst, at, false); err != nil {
 		return err
 	}
+	if im.before && p.hasMore(dst, at) { // then the before image is not whole, and no row to take back
+		dst.Truncate(ev.First)
+		im.before, im.keyOnly = false, true
+		at, r.i, p.unavailable = ev.First, start, p.unavailable[:0]
+		if err := p.read(p, f, r, dst, at, false); err != nil {
+			return err
+		}
+	}
 	im.after = true
+	if im.before && p.hits < p.bound { // what an update does not mention has not changed
+		for i := range p.fields {
+			if col := p.fields[i].col; col >= 0 && dst.Columns[col].Len() <= at && !hasColumn(p.partial, col) {
+				dst.Columns[col].AppendCell(&dst.Columns[col], at-1)
+			}
+		}
+	}
 	return p.fill(f, dst, at)
+}
+
+// hasMore reports whether an unfinished after image has a field that the before image lacks.
+func (p *Plan) hasMore(dst *table.Batch, row int) bool {
+	for _, col := range p.partial {
+		if dst.Columns[col].Len() > row {
+			return true
+		}
+	}
+	return false
 }
 
 // settleImages turns images into row kinds.
@@ -176,7 +214,7 @@ func (p *Plan) settleImages(f *Frame, dst *table.Batch, ev *Event, im *images) e
 
 func (p *Plan) settleDelete(f *Frame, dst *table.Batch, ev *Event, before bool) error {
 	switch {
-	case before && p.suspect(dst, ev.First):
+	case before && p.suspect(f, dst, ev.First):
 		ev.Before = BeforeSuspect
 	case !before:
 		if f.key.null {

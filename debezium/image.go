@@ -13,7 +13,7 @@ type BeforeImage uint8
 const (
 	BeforeFull    BeforeImage = iota
 	BeforeMissing             // before is null, or the event has none (flattened)
-	BeforeKeyOnly             // before has nothing but key columns
+	BeforeKeyOnly             // before has nothing but key columns, or lacks some that after has
 	// BeforeSuspect: before of a delete has values for the key only, or not even those; the others are null, a column
 	// default, or what Debezium makes up for NOT NULL ("", 0, epoch). It may be true, or PostgreSQL's REPLICA IDENTITY DEFAULT
 	// or INDEX. MySQL never makes values up. Defaults are known when the record declares them: in JSON without schema a row
@@ -26,16 +26,17 @@ var beforeNames = [...]string{"full", "missing", "key-only", "suspect"}
 // String returns a name that can label a metric.
 func (b BeforeImage) String() string { return beforeNames[b&3] }
 
-// suspect reports whether a row may be made up: all columns but the key are, or the whole record key is.
-func (p *Plan) suspect(dst *table.Batch, row int) bool {
+// suspect reports whether a row may be made up: all columns but the key are, or the whole key is, which PostgreSQL's
+// REPLICA IDENTITY USING INDEX does.
+func (p *Plan) suspect(f *Frame, dst *table.Batch, row int) bool {
 	others, madeUp, keys, keysMadeUp := 0, 0, 0, 0
 	for i := range p.fields {
-		f := &p.fields[i]
-		if f.col < 0 {
+		fd := &p.fields[i]
+		if fd.col < 0 {
 			continue
 		}
-		made := f.madeUp(&dst.Columns[f.col], row, &p.types[f.col])
-		if f.key {
+		made := fd.madeUp(&dst.Columns[fd.col], row, &p.types[fd.col])
+		if fd.key {
 			keys++
 			keysMadeUp += bit(made)
 		} else {
@@ -43,7 +44,14 @@ func (p *Plan) suspect(dst *table.Batch, row int) bool {
 			madeUp += bit(made)
 		}
 	}
-	return others > 0 && others == madeUp || keys > 0 && keys == keysMadeUp
+	if others > 0 && others == madeUp {
+		return true
+	}
+	if keys == 0 || keys > keysMadeUp {
+		return false
+	}
+	src, err := f.Source()
+	return err == nil && src.Connector != "mysql" && src.Connector != "mariadb"
 }
 
 // madeUp reports whether a cell is null, the column's default, or what Debezium sends for an unknown NOT NULL value.

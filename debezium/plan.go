@@ -69,6 +69,7 @@ type Plan struct {
 	unknownHere       int
 	unavailable       []int // columns of the image being read
 	unavailableBefore []int
+	partial           []int // columns whose fields the before image lacks
 }
 
 // Bind compiles a plan for records of a shape (nil: JSON without schema, read by the types of the table). It returns
@@ -113,6 +114,9 @@ func (p *Plan) bindAside() (errs []error) {
 		}
 		p.aside[i] = true
 		c, err := newCell(kind.declared(), p.types[i], &p.opts.Types)
+		if err == nil && kind.declared().sort == sortText && p.types[i].Root != table.VarChar && p.types[i].Root != table.Char {
+			err = fmt.Errorf("%s is text and does not fit %s", kind, p.types[i])
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("metadata column %s: %w", name, err))
 		}
