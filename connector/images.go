@@ -34,7 +34,6 @@ func (w *worker) checkImages(plan *plan, event debezium.Event) error {
 	if w.cfg.OnMissingBefore != Accept {
 		return &refusal{reason: reasonBefore, err: w.missingImage(event)}
 	}
-	w.counters.update(func(s *TableStats) { s.MissingBefore++ })
 	if event.Before == debezium.BeforeSuspect { // made-up values are not written as if they were data
 		batch := w.writer.Batch()
 		batch.Truncate(event.First)
@@ -42,6 +41,7 @@ func (w *worker) checkImages(plan *plan, event debezium.Event) error {
 			return err
 		}
 	}
+	w.counters.update(func(s *TableStats) { s.MissingBefore++ })
 	return nil
 }
 
