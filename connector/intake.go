@@ -62,8 +62,12 @@ func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
 	if err := w.checkKey(schema, key, partitions); err != nil {
 		return nil, err
 	}
+	same := key // columns that all record keys must have
+	if w.cfg.Disjoint || partitions == 1 {
+		same = nil // the order of arrival is right, whatever the keys
+	}
 	bound, err := debezium.Bind(schema, f.Shape, debezium.Options{
-		Types: w.cfg.Types, Absent: w.cfg.Absent, Metadata: w.cfg.Metadata, Key: key,
+		Types: w.cfg.Types, Absent: w.cfg.Absent, Metadata: w.cfg.Metadata, Key: same,
 		FailUnknown: f.Shape == nil && w.cfg.SchemaChange != Ignore,
 	})
 	if err != nil {
@@ -95,8 +99,12 @@ func (w *worker) checkKey(schema *table.Schema, key []string, partitions int) er
 		return nil
 	}
 	if len(key) == 0 {
-		return fmt.Errorf("topic %s has %d partitions and its records have no key, so the changes of one row arrive in no order: "+
-			"give the topic one partition, or have Debezium set a key (message.key.columns)", w.intake.frame.Record.Topic, partitions)
+		r := &w.intake.record
+		return &debezium.RecordError{
+			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Reason: debezium.ReasonKey,
+			Err: fmt.Errorf("the topic has %d partitions and its records have no key, so the changes of one row arrive in no order: "+
+				"give the topic one partition, or have Debezium set a key (message.key.columns)", partitions),
+		}
 	}
 	for _, name := range key {
 		if !slices.Contains(schema.PrimaryKeys, name) {
