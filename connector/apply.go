@@ -29,7 +29,10 @@ func (w *worker) apply(r run) {
 			continue // another table of this topic is further behind
 		}
 		if err := w.handle(p, rec); err != nil {
-			if w.c.life.Err() == nil && !errors.Is(err, errReadAgain) {
+			if isRecords(err) {
+				w.cover() // the table ends right before the record, however it was cut into checkpoints
+			}
+			if w.c.life.Err() == nil && !errors.Is(err, errReadAgain) && w.partitions[r.tp] == p {
 				w.stop(fmt.Errorf("table %s: %w", w.name, err))
 			}
 			return
@@ -91,6 +94,13 @@ func (w *worker) handle(p *partition, rec *kgo.Record) error {
 		return nil
 	}
 	return w.judge(rec, err)
+}
+
+// isRecords reports an error that is one record's: the table could go on with any other.
+func isRecords(err error) bool {
+	_, bad := errors.AsType[*debezium.RecordError](err)
+	_, refused := errors.AsType[*refusal](err)
+	return bad || refused
 }
 
 // judge turns an error of one record into what its policy says.
@@ -249,7 +259,7 @@ func (w *worker) deleteByKey(plan *plan) error {
 // at names the record at hand.
 func (w *worker) at() string {
 	r := &w.intake.record
-	return fmt.Sprintf("%s[%d]@%d", r.Topic, r.Partition, r.Offset)
+	return fmt.Sprintf("topic %s partition %d offset %d", r.Topic, r.Partition, r.Offset)
 }
 
 // deletedBy returns the key of a delete, whose tombstone may come next; nil for any other event.

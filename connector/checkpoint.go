@@ -301,6 +301,15 @@ func (w *worker) settle() {
 	}
 }
 
+// cover commits all that has been applied, and waits for it.
+func (w *worker) cover() {
+	w.settle()
+	if w.records > 0 && w.problem() == nil {
+		w.seal()
+		w.settle()
+	}
+}
+
 // spill writes the fullest buffers early, to files that the next checkpoint makes visible.
 func (w *worker) spill(ctx context.Context) {
 	if w.writer == nil || w.problem() != nil {

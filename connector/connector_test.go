@@ -175,7 +175,7 @@ func TestPoisonStopsItsTableOnly(t *testing.T) {
 
 	stats, err := runConnector(t, b.config(store, crateTable(), barrel))
 	require.ErrorContains(t, err, "orchard.crate")
-	require.ErrorContains(t, err, "dock.orchard.crate[0]@1")
+	require.ErrorContains(t, err, "topic dock.orchard.crate partition 0 offset 1")
 	require.Equal(t, Stopped, stats.Tables[1].State)
 	require.Equal(t, []string{`{"id":4,"label":"oak","weight":9}`}, rowsOf(t, store, "orchard.barrel"))
 	require.LessOrEqual(t, b.group("ucase", crateTopic, 0), int64(1), "offsets never pass an unhandled record")
@@ -211,7 +211,7 @@ func TestMissingBefore(t *testing.T) {
 	store := object.NewMem()
 	_, err := runConnector(t, b.config(store, crateTable()))
 	require.ErrorContains(t, err, "binlog_row_image = FULL")
-	require.ErrorContains(t, err, "dock.orchard.crate[0]@0")
+	require.ErrorContains(t, err, "topic dock.orchard.crate partition 0 offset 0")
 
 	crates := crateTable()
 	crates.OnMissingBefore = Accept
@@ -375,7 +375,7 @@ func TestTruncate(t *testing.T) {
 		send(b)
 		store := object.NewMem()
 		_, err := runConnector(t, b.config(store, crateTable()))
-		require.ErrorContains(t, err, "dock.orchard.crate[0]@2: the source table was truncated; set on-truncate")
+		require.ErrorContains(t, err, "topic dock.orchard.crate partition 0 offset 2: the source table was truncated; set on-truncate")
 		require.LessOrEqual(t, b.group("ucase", crateTopic, 0), int64(2))
 	})
 	t.Run("several partitions", func(t *testing.T) {

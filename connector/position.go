@@ -164,11 +164,7 @@ func (w *worker) revoke(ctx context.Context, tps []table.TopicPartition) {
 	_ = w.do(ctx, func(context.Context) {
 		for w.applyNext() {
 		}
-		w.settle()
-		if w.records > 0 && w.problem() == nil {
-			w.seal()
-			w.settle()
-		}
+		w.cover()
 		w.leave(tps)
 	})
 }

@@ -226,11 +226,7 @@ func (w *worker) evolve(ctx context.Context, want []table.Field) error {
 	if w.cfg.SchemaChange != Evolve {
 		return &refusal{reason: reasonSchema, err: fmt.Errorf("%s: the source's schema has changed (%s): set schema-change to evolve or ignore, or change the table yourself", w.at(), strings.Join(texts, "; "))}
 	}
-	w.settle()
-	if w.records > 0 {
-		w.seal()
-		w.settle()
-	}
+	w.cover()
 	if err := w.problem(); err != nil {
 		return err
 	}

@@ -32,11 +32,7 @@ func (w *worker) emptyTable(ctx context.Context) error {
 		w.skip("truncate-of-nothing")
 		return nil
 	}
-	w.settle()
-	if w.records > 0 {
-		w.seal()
-		w.settle()
-	}
+	w.cover()
 	if w.problem() != nil || w.flight != nil {
 		return errReadAgain
 	}
