@@ -284,3 +284,22 @@ func valueCast(from, to *Type) (nestedFunc, error) {
 		return AppendNestedBytes(dst, b), nil
 	}, nil
 }
+
+// CellCast turns one cell that is not null, a word or bytes, into another; null where Paimon makes one of it. The bytes are
+// valid until its next call.
+type CellCast func(w int64, b []byte) (word int64, bytes []byte, null bool, err error)
+
+// NewCast returns the cast of [CastVector] for single cells. It has one owner.
+func NewCast(from, to Type) (CellCast, error) {
+	cast, err := castOf(&from, &to)
+	if err != nil {
+		return nil, err
+	}
+	return func(w int64, b []byte) (int64, []byte, bool, error) {
+		w, b, err := cast(w, b)
+		if errors.Is(err, errCastNull) {
+			return 0, nil, true, nil
+		}
+		return w, b, false, err
+	}, nil
+}

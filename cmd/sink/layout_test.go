@@ -22,12 +22,13 @@ import (
 // sees the binary from outside.
 var layout = map[string][]string{
 	"cmd/sink": {
-		"config", "connector", "debezium", "table", "table/object", "table/datafile", "table/manifest", "table/scan",
+		"config", "connector", "compute", "debezium", "table", "table/object", "table/datafile", "table/manifest", "table/scan",
 		"flush", "flush/compact", "commit", "commit/expire", "upkeep",
 	},
 	"config":                  {},
-	"connector":               {"debezium", "table", "table/object", "table/scan", "flush", "commit", "upkeep"},
+	"connector":               {"debezium", "compute", "table", "table/object", "table/scan", "flush", "commit", "upkeep"},
 	"debezium":                {"table"},
+	"compute":                 {"table"},
 	"table":                   {},
 	"table/object":            {},
 	"table/object/objecttest": {"table/object"},
