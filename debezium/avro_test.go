@@ -253,6 +253,97 @@ func TestSchemaIDs(t *testing.T) {
 	require.Equal(t, ReasonEncoding, reasonOf(t, NewDecoder(Config{}).Frame(t.Context(), &Record{Value: value, Topic: "t"}, &f)))
 }
 
+// TestAvroTypes: types that the fixtures do not have, and bytes that are wrong.
+func TestAvroTypes(t *testing.T) {
+	named := func(s string) string { return strings.ReplaceAll(s, "'", `"`) }
+	for _, c := range []struct {
+		avro   string
+		native any
+		typ    string
+		want   string
+	}{
+		{"{'type':'bytes','logicalType':'decimal','precision':10,'scale':2}", []byte{0x04, 0xd2}, "DECIMAL(10, 2)", `"12.34"`},
+		{"{'type':'int','logicalType':'date'}", int32(19782), "DATE", `"2024-02-29"`},
+		{"{'type':'int','logicalType':'time-millis'}", int32(5), "TIME(3)", `"00:00:00.005"`},
+		{"{'type':'long','logicalType':'time-micros'}", int64(5), "BIGINT", "5"},
+		{"{'type':'long','logicalType':'timestamp-millis'}", int64(5), "TIMESTAMP(3)", `"1970-01-01T00:00:00.005000"`},
+		{"{'type':'long','logicalType':'local-timestamp-micros'}", int64(5), "TIMESTAMP(6)", `"1970-01-01T00:00:00.000005"`},
+		{"{'type':'long','logicalType':'timestamp-nanos'}", int64(5), "TIMESTAMP(9)", `"1970-01-01T00:00:00.000000005"`},
+		{"{'type':'int','connect.type':'int8'}", int32(-5), "TINYINT", "-5"},
+		{"{'type':'fixed','name':'F','size':2}", []byte{1, 2}, "BYTES", `"AQI="`},
+		{"{'type':'enum','name':'E','symbols':['x','y']}", "y", "STRING", `"y"`},
+		{"{'type':'map','values':['null','int']}", map[string]any{"k": map[string]any{"int": int32(5)}}, "MAP<STRING NOT NULL, INT>", `[["k",5]]`},
+		{"{'type':'array','items':{'type':'record','name':'MapEntry','fields':[{'name':'key','type':'int'},{'name':'value','type':['null','string']}]},'connect.internal.type':'MapEntry'}",
+			[]any{map[string]any{"key": int32(1), "value": nil}, map[string]any{"key": int32(2), "value": map[string]any{"string": "b"}}}, "MAP<INT NOT NULL, STRING>", `[[1,null],[2,"b"]]`},
+		{"{'type':'record','name':'R','fields':[{'name':'a','type':'float'},{'name':'b','type':['string','null']}]}", map[string]any{"a": float32(0.1), "b": nil}, "", `{"a":0.1,"b":null}`},
+	} {
+		m := &memoryRegistry{schemas: []string{named(fmt.Sprintf("['null',{'type':'record','name':'Value','fields':[{'name':'id','type':'int'},{'name':'x','type':%s}]}]", c.avro))}}
+		// goavro turns logical types into Go's: it encodes with the plain ones
+		plain := &memoryRegistry{schemas: []string{strings.ReplaceAll(m.schemas[0], "logicalType", "logical")}}
+		d := NewDecoder(Config{Registry: m.open(t)})
+		value := plain.encode(t, 0, map[string]any{"Value": map[string]any{"id": int32(1), "x": c.native}})
+		var f Frame
+		require.NoError(t, d.Frame(t.Context(), &Record{Topic: "t", Key: []byte(`{"id":1}`), Value: value}, &f), c.avro)
+		require.Equal(t, KindFlat, f.Kind)
+		schema := schemaOf(t, f.Shape, Types{})
+		if have := schema.Fields[1].Type; c.typ != "" {
+			require.Equal(t, c.typ+" NOT NULL", have.String())
+		}
+		p, err := Bind(schema, f.Shape, Options{})
+		require.NoError(t, err)
+		b := table.NewBatch(schema.Fields)
+		_, err = p.Append(&f, b)
+		require.NoError(t, err, c.avro)
+		require.Equal(t, c.want, string(table.AppendCanonical(nil, schema.Fields[1].Type, &b.Columns[1], 0)), c.avro)
+		for cut := 6; cut < len(value); cut++ {
+			b.Reset()
+			err := d.Frame(t.Context(), &Record{Topic: "t", Value: value[:cut]}, &f)
+			if err == nil {
+				_, err = p.Append(&f, b)
+			}
+			require.Equal(t, ReasonMalformed, reasonOf(t, err), "%s cut at %d", c.avro, cut)
+		}
+		require.NoError(t, d.Frame(t.Context(), &Record{Topic: "t", Key: []byte(`{"id":1}`), Value: plain.encode(t, 0, nil)}, &f))
+		require.Equal(t, KindTombstone, f.Kind)
+	}
+}
+
+// TestAvroMetadata: metadata columns and the source, of Avro.
+func TestAvroMetadata(t *testing.T) {
+	m := &memoryRegistry{schemas: []string{`{"type":"record","name":"Envelope","fields":[{"name":"before","type":["null",{"type":"record","name":"Value","fields":[{"name":"id","type":"int"},{"name":"s","type":["null","string"]}]}]},{"name":"after","type":["null","Value"]},
+		{"name":"source","type":{"type":"record","name":"Source","fields":[{"name":"connector","type":"string"},{"name":"ts_ms","type":"long"},{"name":"lsn","type":["null","long"]},{"name":"txId","type":["null","long"]}]}},
+		{"name":"transaction","type":["null",{"type":"record","name":"block","fields":[{"name":"total_order","type":"long"},{"name":"id","type":"string"}]}]},{"name":"op","type":"string"}]}`, smallKey}}
+	d := NewDecoder(Config{Registry: m.open(t)})
+	for _, tx := range []any{nil, map[string]any{"block": map[string]any{"total_order": int64(1), "id": "t7"}}} {
+		native := map[string]any{"before": nil, "after": map[string]any{"Value": map[string]any{"id": int32(1), "s": map[string]any{"string": "__debezium_unavailable_value"}}}, "op": "u", "transaction": tx,
+			"source": map[string]any{"connector": "postgresql", "ts_ms": int64(9), "lsn": map[string]any{"long": int64(5)}, "txId": map[string]any{"long": int64(6)}}}
+		var f Frame
+		require.NoError(t, d.Frame(t.Context(), &Record{Topic: "t", Key: m.encode(t, 1, map[string]any{"id": int32(1)}), Value: m.encode(t, 0, native)}, &f))
+		schema := schemaOf(t, f.Shape, Types{})
+		schema.Fields = append(schema.Fields, field1("tx", "STRING"), field1("pos", "STRING"))
+		p, err := Bind(schema, f.Shape, Options{Metadata: map[string]Metadata{"tx": MetadataTransaction, "pos": MetadataSourcePosition}})
+		require.NoError(t, err)
+		b := table.NewBatch(schema.Fields)
+		ev, err := p.Append(&f, b)
+		require.NoError(t, err)
+		require.Equal(t, []int{1}, ev.Unavailable)
+		id := "6"
+		if tx != nil {
+			id = "t7"
+		}
+		require.Equal(t, `{"id":1,"s":null,"tx":"`+id+`","pos":"lsn:/5/6"}`, string(table.AppendCanonicalRow(nil, schema.Fields, b, 0)))
+	}
+	for op, reason := range map[string]Reason{"zz": ReasonNotARow, "": ReasonNotARow, "x": ReasonNotARow} {
+		native := map[string]any{"before": nil, "after": nil, "op": op, "transaction": nil, "source": map[string]any{"connector": "x", "ts_ms": int64(9), "lsn": nil, "txId": nil}}
+		var f Frame
+		require.Equal(t, reason, reasonOf(t, d.Frame(t.Context(), &Record{Topic: "t", Value: m.encode(t, 0, native)}, &f)))
+	}
+	var f Frame
+	native := map[string]any{"before": nil, "after": nil, "op": "t", "transaction": nil, "source": map[string]any{"connector": "x", "ts_ms": int64(9), "lsn": nil, "txId": nil}}
+	require.NoError(t, d.Frame(t.Context(), &Record{Topic: "t", Value: m.encode(t, 0, native)}, &f))
+	require.Equal(t, KindTruncate, f.Kind)
+}
+
 // TestAvroKinds: JSON with schema and Avro say the same of every record of the fixtures.
 func TestAvroKinds(t *testing.T) {
 	for _, name := range fixtureNames(t, "*") {
