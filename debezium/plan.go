@@ -24,6 +24,8 @@ type Options struct {
 	// FailUnknown makes a field that the table does not have a bad record. Otherwise it is left out, counted in
 	// Event.Unknown and listed by [Plan.Unknown].
 	FailUnknown bool
+	// Ignore names fields of the row that are left out on purpose: they are neither unknown nor read. nil: none.
+	Ignore func(field string) bool
 	// Metadata fills table columns from the record instead of the row: column to kind.
 	Metadata map[string]Metadata
 	// Computed are table columns that the caller appends itself, one cell for each row of an event, right after Append.
@@ -155,6 +157,10 @@ func (p *Plan) bindShape() (errs []error) {
 	have := make([]bool, len(p.types))
 	for i := range p.shape.value.row.members {
 		m := &p.shape.value.row.members[i]
+		if p.ignores(m.name) {
+			fields = append(fields, field{name: m.name, col: -1})
+			continue
+		}
 		col := p.schema.FieldIndex(m.name)
 		if col >= 0 && p.aside[col] {
 			errs = append(errs, fmt.Errorf("column %s of the source has the name of a metadata or computed column; give that another name", m.name))
@@ -186,6 +192,8 @@ func (p *Plan) bindShape() (errs []error) {
 	p.fieldSet = newFieldSet(fields)
 	return errs
 }
+
+func (p *Plan) ignores(name string) bool { return p.opts.Ignore != nil && p.opts.Ignore(name) }
 
 func (p *Plan) bindField(name string, col int, d *declared) (field, error) {
 	fd := field{name: name, col: col, key: p.isKey(name)}

@@ -139,7 +139,7 @@ func (w *fieldSet) find(p *Plan, r *reader, next int) (*field, int, error) {
 		i = w.add(p, string(name))
 	}
 	if i < 0 {
-		return &field{name: string(name), col: -1, unknown: true}, next, nil
+		return &field{name: string(name), col: -1, unknown: !p.ignores(string(name))}, next, nil
 	}
 	return &w.fields[i], i + 1, nil
 }
@@ -149,11 +149,14 @@ const maxUnknown = 4096
 
 // add remembers a member that is not in the table.
 func (w *fieldSet) add(p *Plan, name string) int {
-	if len(p.unknown) >= maxUnknown {
+	if len(w.fields)-w.bound >= maxUnknown {
 		return -1
 	}
-	p.unknown = append(p.unknown, name)
-	w.fields = append(w.fields, field{name: name, token: tokenOf(name), col: -1, unknown: true})
+	unknown := !p.ignores(name)
+	if unknown {
+		p.unknown = append(p.unknown, name)
+	}
+	w.fields = append(w.fields, field{name: name, token: tokenOf(name), col: -1, unknown: unknown})
 	w.index[name] = len(w.fields) - 1
 	return len(w.fields) - 1
 }
