@@ -34,6 +34,11 @@ func (w *worker) checkImages(plan *plan, event debezium.Event) error {
 	if w.cfg.OnMissingBefore != Accept {
 		return &refusal{reason: reasonBefore, err: w.missingImage(event)}
 	}
+	if event.Op != debezium.OpDelete { // a delete's values are the changelog's only
+		if err := w.unwritable(event); err != nil {
+			return err
+		}
+	}
 	if event.Before == debezium.BeforeSuspect { // made-up values are not written as if they were data
 		batch := w.writer.Batch()
 		batch.Truncate(event.First)
@@ -42,6 +47,23 @@ func (w *worker) checkImages(plan *plan, event debezium.Event) error {
 		}
 	}
 	w.counters.update(func(s *TableStats) { s.MissingBefore++ })
+	return nil
+}
+
+// unwritable refuses to put what stands for an unknown value into a table: a column that allows NULL gets that, others
+// have nothing that could not be taken for data.
+func (w *worker) unwritable(event debezium.Event) error {
+	for _, c := range event.Unavailable {
+		field, r := &w.schema.Fields[c], &w.intake.record
+		if !field.Type.NotNull {
+			continue
+		}
+		source, _ := w.intake.frame.Source()
+		return &debezium.RecordError{
+			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Reason: debezium.ReasonUnavailable, Column: field.Name,
+			Err: fmt.Errorf("the source did not send the value (an unchanged TOAST column), and the column is NOT NULL; run `%s` at the source for the events to come", remedy(source)),
+		}
+	}
 	return nil
 }
 
