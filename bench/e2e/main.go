@@ -1,133 +1,141 @@
-// Command e2e measures the sink end to end beside the floors of the same machine, in one run: it starts a Kafka broker,
-// fills a topic with generated Debezium events, then runs by turns the sink (`sink run --until-end`, to local disk or S3) and the
-// prototype (see ../prototype), and prints events per second, CPU seconds per million events and peak memory of each,
-// with the ratio to the prototype. Compare ratios: absolute figures move from machine to machine.
+// Command e2e measures the sink end to end beside the floors of the same machine, in one run: it starts a Kafka broker, fills
+// topics with generated Debezium events, then runs by turns the sink (`sink run --until-end`) and the prototype (see ../prototype),
+// and prints events per second, CPU seconds per million events and peak memory of each, with the ratio to the prototype.
+// Compare ratios of CPU seconds: absolute figures move from machine to machine, times on the wall with what else runs.
 package main
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"net"
+	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-	"syscall"
-	"text/tabwriter"
 	"time"
+
+	"sink/bench/internal/change"
 )
 
 type options struct {
-	root, work, broker, sink string
-	events, rounds           int
-	interval                 time.Duration
-	keep                     bool
-	only                     string
+	root, work, broker, s3, registry string
+	loads, stores, sinks, instances  string
+	events, rounds                   int
+	interval                         time.Duration
+	keep                             bool
+	only                             *regexp.Regexp
 }
 
-// contender is one program to measure.
-type contender struct {
-	name string
-	args func(round int) []string
-}
-
-// sample is one run of a contender.
-type sample struct {
-	wall, cpu float64 // seconds
-	rss       int64   // MiB, at most
-}
+// tool is the path of a program that build makes.
+func (o *options) tool(name string) string { return filepath.Join(o.work, "bin", name) }
 
 func main() {
 	log.SetFlags(0)
 	var o options
+	var names, only string
+	for _, l := range loads() {
+		names += fmt.Sprintf("\n%-14s %s", l.name, l.about)
+	}
 	flag.StringVar(&o.root, "root", "..", "the project's folder")
 	flag.StringVar(&o.work, "work", "", "folder for everything; empty: a temporary one")
 	flag.StringVar(&o.broker, "broker", "", "a broker to use; empty: start one")
-	flag.StringVar(&o.sink, "sink", "", "the sink's binary; empty: build it")
-	flag.IntVar(&o.events, "events", 1_000_000, "events to generate")
+	flag.StringVar(&o.sinks, "sinks", "", "binaries of the sink to compare, comma-separated; empty: build it")
+	flag.StringVar(&o.loads, "loads", "json", "comma-separated:"+names)
+	flag.StringVar(&o.stores, "stores", "disk", "comma-separated: disk, s3 (a MinIO server is started), memory (with an embedded broker, on 1 and on all cores)")
+	flag.StringVar(&o.instances, "instances", "1", "comma-separated: how many processes share the work")
+	flag.IntVar(&o.events, "events", 1_000_000, "events of a load; those with large records take less")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each program, by turns")
 	flag.DurationVar(&o.interval, "checkpoint", 10*time.Second, "checkpoint interval of the sink")
 	flag.BoolVar(&o.keep, "keep", false, "keep the working folder")
-	flag.StringVar(&o.only, "only", "", "run only what has this in its name")
+	flag.StringVar(&only, "only", "", "run only the programs whose name matches")
 	flag.Parse()
-	if err := run(&o); err != nil {
+	var err error
+	if o.only, err = regexp.Compile(only); err == nil {
+		err = run(&o)
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(o *options) error {
+func run(o *options) (err error) {
 	if o.work == "" {
-		dir, err := os.MkdirTemp("", "sink-bench-")
-		if err != nil {
+		if o.work, err = os.MkdirTemp("", "sink-bench-"); err != nil {
 			return err
 		}
-		o.work = dir
+	}
+	if o.work, err = filepath.Abs(o.work); err != nil {
+		return err
 	}
 	if !o.keep {
 		defer os.RemoveAll(o.work)
 	}
-	bin := filepath.Join(o.work, "bin")
-	if err := build(o, bin); err != nil {
+	chosen, err := choose(o.loads)
+	if err != nil {
 		return err
 	}
-	if o.broker == "" {
-		stop, err := startBroker(o)
-		if err != nil {
-			return err
+	if err := build(o); err != nil {
+		return err
+	}
+	contenders, err := contenders(o, chosen)
+	if err != nil {
+		return err
+	}
+	stop, err := startServices(o, chosen)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	var filled []string
+	for _, l := range chosen {
+		if !slices.Contains(filled, l.topic()) {
+			if err := l.fill(o); err != nil {
+				return err
+			}
+			filled = append(filled, l.topic())
 		}
-		defer stop()
 	}
-	topic := "orders"
-	if err := command(filepath.Join(bin, "gen"), "-broker", o.broker, "-topic", topic, "-n", fmt.Sprint(o.events)).Run(); err != nil {
-		return fmt.Errorf("fill the topic: %w", err)
-	}
-	contenders := []contender{
-		{"fetch only (floor)", func(int) []string {
-			return []string{filepath.Join(bin, "prototype"), "-broker", o.broker, "-topic", topic, "-n", fmt.Sprint(o.events), "-mode", "consume"}
-		}},
-		{"fetch and decode (floor)", func(int) []string {
-			return []string{filepath.Join(bin, "prototype"), "-broker", o.broker, "-topic", topic, "-n", fmt.Sprint(o.events), "-mode", "hand"}
-		}},
-		{"prototype, no commit", func(round int) []string {
-			return []string{filepath.Join(bin, "prototype"), "-broker", o.broker, "-topic", topic, "-n", fmt.Sprint(o.events), "-mode", "full", "-dir", filepath.Join(o.work, fmt.Sprintf("prototype-%d", round))}
-		}},
-		{"sink, local disk", func(round int) []string {
-			return []string{o.sink, "run", "-c", writeConfig(o, topic, round), "--until-end"}
-		}},
-	}
-	if o.only != "" {
-		contenders = slices.DeleteFunc(contenders, func(c contender) bool { return !strings.Contains(c.name, o.only) })
-	}
-	samples := map[string][]sample{}
 	for round := range o.rounds {
 		for _, c := range contenders {
-			s, err := measure(c.args(round))
+			s, err := c.run(round)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
-			samples[c.name] = append(samples[c.name], s)
-			fmt.Fprintf(os.Stderr, "round %d  %-26s %6.2f s wall  %6.2f s cpu  %4d MiB\n", round+1, c.name, s.wall, s.cpu, s.rss)
+			c.samples = append(c.samples, s)
+			fmt.Fprintf(os.Stderr, "round %d  %-34s %6.2f s wall  %6.2f s cpu  %4.0f MiB\n", round+1, c.name, s.wall, s.cpu, s.rss)
 		}
 	}
-	report(o, contenders, samples)
+	report(contenders)
 	return nil
 }
 
+// choose finds the loads by name.
+func choose(names string) ([]load, error) {
+	var chosen []load
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(loads(), func(l load) bool { return l.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no load %q; -h lists them", name)
+		}
+		chosen = append(chosen, loads()[i])
+	}
+	return chosen, nil
+}
+
 // build makes the programs; the sink is another module.
-func build(o *options, bin string) error {
-	if err := command("go", "build", "-o", bin+"/", "./gen", "./prototype").Run(); err != nil {
+func build(o *options) error {
+	if err := command("go", "build", "-o", filepath.Join(o.work, "bin")+"/", "./gen", "./prototype", "./memory").Run(); err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
-	if o.sink != "" {
+	if o.sinks != "" {
 		return nil
 	}
-	o.sink = filepath.Join(bin, "sink")
-	c := command("go", "build", "-o", o.sink, "./cmd/sink")
+	o.sinks = o.tool("sink")
+	c := command("go", "build", "-o", o.sinks, "./cmd/sink")
 	c.Dir = o.root
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("build the sink: %w", err)
@@ -135,17 +143,57 @@ func build(o *options, bin string) error {
 	return nil
 }
 
-func startBroker(o *options) (stop func(), err error) {
-	script, dir := filepath.Join(o.root, "integration/services/kafka.sh"), filepath.Join(o.work, "kafka")
-	port, err := freePort()
-	if err != nil {
-		return nil, err
+// The S3 server's keys, which integration/services/s3.sh sets unless told otherwise.
+const (
+	s3Key    = "testkey"
+	s3Secret = "testsecret"
+	s3Bucket = "bench"
+)
+
+// startServices starts what the run needs; stop ends it, in any case.
+func startServices(o *options, chosen []load) (stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for _, f := range slices.Backward(stops) {
+			f()
+		}
 	}
-	if err := command(script, "start", dir, port).Run(); err != nil {
-		return nil, fmt.Errorf("start kafka: %w", err)
+	start := func(script, name string) (string, error) {
+		path, dir := filepath.Join(o.root, "integration/services", script), filepath.Join(o.work, name)
+		port, err := freePort()
+		if err != nil {
+			return "", err
+		}
+		if err := command(path, "start", dir, port).Run(); err != nil {
+			return "", fmt.Errorf("start %s: %w", name, err)
+		}
+		stops = append(stops, func() { _ = command(path, "stop", dir).Run() })
+		return "127.0.0.1:" + port, nil
 	}
-	o.broker = "127.0.0.1:" + port
-	return func() { _ = command(script, "stop", dir).Run() }, nil
+	if o.broker == "" {
+		if o.broker, err = start("kafka.sh", "kafka"); err != nil {
+			return stop, err
+		}
+	}
+	if strings.Contains(o.stores, "s3") {
+		address, err := start("s3.sh", "s3")
+		if err != nil {
+			return stop, err
+		}
+		o.s3 = "http://" + address
+		if err := os.Mkdir(filepath.Join(o.work, "s3", "data", s3Bucket), 0o755); err != nil { // a folder there is a bucket
+			return stop, err
+		}
+	}
+	if slices.ContainsFunc(chosen, func(l load) bool { return l.format == "avro" }) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return stop, err
+		}
+		o.registry = "http://" + l.Addr().String()
+		go func() { log.Print(http.Serve(l, change.Registry(change.Columns(change.Least)))) }()
+	}
+	return stop, nil
 }
 
 // freePort finds a port that is free together with the one above it, which the broker's controller takes.
@@ -164,89 +212,4 @@ func freePort() (string, error) {
 		}
 	}
 	return "", errors.New("no two free ports in a row")
-}
-
-// writeConfig writes a sink.yaml for one round: its own group and warehouse.
-func writeConfig(o *options, topic string, round int) string {
-	name := filepath.Join(o.work, fmt.Sprintf("sink-%d.yaml", round))
-	text := fmt.Sprintf(`kafka: {brokers: [%q], group: bench-%d-%d, start: earliest}
-warehouse: file://%s
-checkpoint: {interval: %s}
-http: ""
-tables:
-  - topic: %s
-    table: bench.orders
-    primary-key: [id]
-    options: {bucket: "4"}
-    types: {decimal: string}
-    columns:
-      id: BIGINT NOT NULL
-      customer_id: INT
-      product_id: INT
-      quantity: INT
-      warehouse_id: INT
-      amount: DECIMAL(12, 2)
-      description: STRING
-      status: STRING
-      created_at: TIMESTAMP(6)
-      updated_at: TIMESTAMP(6) WITH LOCAL TIME ZONE
-      active: BOOLEAN
-      score: DOUBLE
-`, o.broker, os.Getpid(), round, filepath.Join(o.work, fmt.Sprintf("warehouse-%d", round)), o.interval, topic)
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		log.Fatal(err)
-	}
-	return name
-}
-
-// measure runs a program to its end.
-func measure(args []string) (sample, error) {
-	c := command(args[0], args[1:]...)
-	began := time.Now()
-	err := c.Run()
-	s := sample{wall: time.Since(began).Seconds()}
-	if c.ProcessState != nil {
-		s.cpu = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
-		if usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			s.rss = usage.Maxrss >> 10
-		}
-	}
-	return s, err
-}
-
-// command prepares a program whose output goes to stderr, and which ends with this one.
-func command(name string, args ...string) *exec.Cmd {
-	c := exec.CommandContext(context.Background(), name, args...)
-	c.Stdout, c.Stderr = os.Stderr, os.Stderr
-	if strings.HasSuffix(name, "sink") {
-		c.Stderr = nil
-	}
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	return c
-}
-
-// report prints the medians.
-func report(o *options, contenders []contender, samples map[string][]sample) {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "program\tevents/s\tCPU-s per 1M events\tpeak RSS MiB\tCPU over prototype")
-	base := median(samples["prototype, no commit"], func(s sample) float64 { return s.cpu })
-	for _, c := range contenders {
-		list := samples[c.name]
-		cpu := median(list, func(s sample) float64 { return s.cpu })
-		ratio := "-"
-		if base > 0 {
-			ratio = fmt.Sprintf("%.2f", cpu/base)
-		}
-		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%.0f\t%s\n", c.name,
-			float64(o.events)/median(list, func(s sample) float64 { return s.wall }), cpu*1e6/float64(o.events), median(list, func(s sample) float64 { return float64(s.rss) }), ratio)
-	}
-	w.Flush()
-}
-
-func median(list []sample, value func(sample) float64) float64 {
-	if len(list) == 0 {
-		return 0
-	}
-	sorted := slices.SortedFunc(slices.Values(list), func(a, b sample) int { return cmp.Compare(value(a), value(b)) })
-	return value(sorted[len(sorted)/2])
 }

@@ -1,260 +1,151 @@
-// e2e is the consuming side of the floors: what a Go sink cannot go below on a
-// real topic. Modes: consume (nothing), goccy|sonic|std|hand (+ decode),
-// full (hand decode -> murmur bucket -> columns -> radix sort -> changelog and
-// merged data Parquet files of 4 buckets every -commit events, fsynced; no
-// manifests or snapshots).
+// Command prototype is what a sink in Go cannot go below on a real topic: it knows one table beforehand, commits nothing and forgets
+// nothing. Modes: consume (fetch only), decode (and decode), full (and bucket, sort, write a changelog and a data file for each of 4
+// buckets, synced, every -commit events).
 package main
 
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
-	"sync"
-	"syscall"
-	"time"
-
-	"sink/bench/internal/ev"
-	"sink/bench/internal/pq"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/bench/internal/floor"
 )
 
+const buckets = 4
+
+// batch is what is buffered for one round of files.
 type batch struct {
-	b   [4]pq.Cols
-	n   int
-	seq int
+	buckets [buckets]floor.Columns
+	events  int
+	round   int
 }
 
-func cpu() float64 {
-	var r syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
+type prototype struct {
+	broker, topic, mode, dir string
+	events, commit           int
+
+	seq    int64
+	event  floor.Event
+	batch  *batch
+	rounds int
+	full   chan *batch
+	free   chan *batch
 }
 
 func main() {
-	broker := flag.String("broker", "127.0.0.1:22092", "bootstrap")
-	topic := flag.String("topic", "", "topic")
-	n := flag.Int("n", 1_000_000, "events to read")
-	mode := flag.String("mode", "consume", "consume|std|goccy|sonic|hand|full")
-	commit := flag.Int("commit", 100_000, "events per commit (full)")
-	dir := flag.String("dir", "", "output directory (full)")
-	procs := flag.Int("procs", 2, "GOMAXPROCS")
-	memMiB := flag.Int64("mem", 512, "GOMEMLIMIT in MiB")
-	prof := flag.String("cpuprofile", "", "write a CPU profile")
+	log.SetFlags(0)
+	p := prototype{full: make(chan *batch, 1), free: make(chan *batch, 2)}
+	flag.StringVar(&p.broker, "broker", "127.0.0.1:9092", "bootstrap address")
+	flag.StringVar(&p.topic, "topic", "", "topic")
+	flag.IntVar(&p.events, "n", 1_000_000, "events to read")
+	flag.StringVar(&p.mode, "mode", "full", "consume, decode or full")
+	flag.IntVar(&p.commit, "commit", 100_000, "events of a round of files")
+	flag.StringVar(&p.dir, "dir", "", "folder of the files")
 	flag.Parse()
-	if *prof != "" {
-		f, err := os.Create(*prof)
-		if err != nil {
-			log.Fatal(err)
-		}
-		pprof.StartCPUProfile(f)
-		defer pprof.StopCPUProfile()
-	}
-	runtime.GOMAXPROCS(*procs)
-	debug.SetMemoryLimit(*memMiB << 20)
+	debug.SetMemoryLimit(512 << 20)
 	debug.SetGCPercent(400)
-
-	cl, err := kgo.NewClient(kgo.SeedBrokers(*broker), kgo.ConsumeTopics(*topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.FetchMaxPartitionBytes(4<<20), kgo.FetchMaxBytes(16<<20), kgo.FetchMinBytes(1<<16))
-	if err != nil {
+	if err := p.run(); err != nil {
 		log.Fatal(err)
 	}
-	var dec func([]byte, *ev.Event) error
-	switch *mode {
-	case "std":
-		dec = ev.Std
-	case "goccy":
-		dec = ev.Goccy
-	case "sonic":
-		dec = ev.SonicFast
-	case "hand", "full":
-		dec = ev.Hand
-	}
-	full := make(chan *batch, 1)
-	free := make(chan *batch, 2)
-	var files int
-	var bytes, rows, dataRows int64
-	var wg sync.WaitGroup
-	if *mode == "full" {
-		os.MkdirAll(*dir, 0o755)
-		for range 2 {
-			b := &batch{}
-			for i := range b.b {
-				b.b[i].Reset()
-			}
-			free <- b
-		}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			w := pq.NewColsWriter(1)
-			for b := range full {
-				for i := range b.b {
-					c := &b.b[i]
-					idx := sortIdx(c.ID)
-					last := idx[:0:0]
-					for k := range idx {
-						if k+1 == len(idx) || c.ID[idx[k+1]] != c.ID[idx[k]] {
-							last = append(last, idx[k])
-						}
-					}
-					for _, f := range []struct {
-						name string
-						idx  []int32
-					}{{"changelog", idx}, {"data", last}} {
-						p := filepath.Join(*dir, fmt.Sprintf("%s-%d-%d.parquet", f.name, b.seq, i))
-						o, err := os.Create(p)
-						if err != nil {
-							log.Fatal(err)
-						}
-						bw := bufio.NewWriterSize(o, 1<<18)
-						if err := w.Write(bw, c, f.idx); err != nil {
-							log.Fatal(err)
-						}
-						bw.Flush()
-						o.Sync()
-						st, _ := o.Stat()
-						o.Close()
-						files++
-						bytes += st.Size()
-					}
-					rows += int64(len(idx))
-					dataRows += int64(len(last))
-					c.Reset()
-				}
-				free <- b
-			}
-		}()
-	}
-
-	t0, c0 := time.Now(), cpu()
-	var got, vb, seq int
-	var e ev.Event
-	intern := map[string]string{}
-	var cur *batch
-	nb := 0
-	for got < *n {
-		fs := cl.PollFetches(context.Background())
-		if err := fs.Err(); err != nil {
-			log.Fatal(err)
-		}
-		fs.EachRecord(func(r *kgo.Record) {
-			got++
-			vb += len(r.Value)
-			if dec == nil {
-				return
-			}
-			if err := dec(r.Value, &e); err != nil {
-				log.Fatal(err)
-			}
-			if *mode != "full" {
-				return
-			}
-			if cur == nil {
-				cur = <-free
-				cur.n, cur.seq = 0, nb
-				nb++
-			}
-			var id int64
-			if e.HasAfter {
-				id = e.After.ID
-			} else {
-				id = e.Before.ID
-			}
-			c := &cur.b[bucket(id, 4)]
-			switch e.Op {
-			case 'c', 'r':
-				c.Add(int64(seq), 0, &e.After, intern)
-				seq++
-			case 'u':
-				c.Add(int64(seq), 1, &e.Before, intern)
-				c.Add(int64(seq+1), 2, &e.After, intern)
-				seq += 2
-			case 'd':
-				c.Add(int64(seq), 3, &e.Before, intern)
-				seq++
-			}
-			if cur.n++; cur.n == *commit || got == *n {
-				full <- cur
-				cur = nil
-			}
-		})
-	}
-	close(full)
-	wg.Wait()
-	wall, c := time.Since(t0).Seconds(), cpu()-c0
-	var ru syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &ru)
-	fmt.Printf("RESULT e2e mode=%s events=%d wall_s=%.2f cpu_s=%.2f ev_per_s=%.0f ev_per_cpu_s=%.0f value_MB_per_cpu_s=%.1f maxrss_mib=%d files=%d bytes=%d changelog_rows=%d data_rows=%d\n",
-		*mode, got, wall, c, float64(got)/wall, float64(got)/c, float64(vb)/1e6/c, ru.Maxrss/1024, files, bytes, rows, dataRows)
 }
 
-// sortIdx is a stable LSD radix sort of row indices by key.
-func sortIdx(keys []int64) []int32 {
-	type ks struct {
-		k int64
-		i int32
-	}
-	s, d := make([]ks, len(keys)), make([]ks, len(keys))
-	var or, and int64 = 0, -1
-	for i, k := range keys {
-		s[i] = ks{k, int32(i)}
-		or |= k
-		and &= k
-	}
-	for sh := uint(0); sh < 64; sh += 8 {
-		if byte((or^and)>>sh) == 0 {
-			continue
+func (p *prototype) run() error {
+	for range cap(p.free) {
+		b := new(batch)
+		for i := range b.buckets {
+			b.buckets[i].Reset()
 		}
-		var cnt [257]int
-		for i := range s {
-			cnt[int(byte(s[i].k>>sh))+1]++
-		}
-		for i := 1; i < 257; i++ {
-			cnt[i] += cnt[i-1]
-		}
-		for i := range s {
-			j := byte(s[i].k >> sh)
-			d[cnt[j]] = s[i]
-			cnt[j]++
-		}
-		s, d = d, s
+		p.free <- b
 	}
-	out := make([]int32, len(keys))
-	for i := range s {
-		out[i] = s[i].i
-	}
-	return out
+	written := make(chan error, 1)
+	go func() { written <- p.write() }()
+	err := p.consume()
+	close(p.full)
+	return errors.Join(err, <-written)
 }
 
-func bucket(id int64, n int32) int {
-	mix := func(h, k uint32) uint32 {
-		k *= 0xcc9e2d51
-		k = k<<15 | k>>17
-		k *= 0x1b873593
-		h ^= k
-		h = h<<13 | h>>19
-		return h*5 + 0xe6546b64
+func (p *prototype) consume() error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(p.broker), kgo.ConsumeTopics(p.topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchMaxPartitionBytes(4<<20), kgo.FetchMaxBytes(16<<20), kgo.FetchMinBytes(1<<16))
+	if err != nil {
+		return err
 	}
-	h := uint32(42)
-	h = mix(mix(h, 0), 0)
-	h = mix(mix(h, uint32(id)), uint32(id>>32))
-	h ^= 16
-	h ^= h >> 16
-	h *= 0x85ebca6b
-	h ^= h >> 13
-	h *= 0xc2b2ae35
-	h ^= h >> 16
-	v := int32(h) % n
-	if v < 0 {
-		v = -v
+	defer client.Close()
+	for read := 0; read < p.events; {
+		fetches := client.PollFetches(context.Background())
+		if err := fetches.Err(); err != nil {
+			return err
+		}
+		for it := fetches.RecordIter(); !it.Done(); read++ {
+			if err := p.take(it.Next().Value); err != nil {
+				return err
+			}
+		}
 	}
-	return int(v)
+	if p.batch != nil {
+		p.full <- p.batch
+	}
+	return nil
+}
+
+// take buffers the rows of an event.
+func (p *prototype) take(value []byte) error {
+	if p.mode == "consume" {
+		return nil
+	}
+	if err := floor.Decode(value, &p.event); err != nil || p.mode == "decode" {
+		return err
+	}
+	if p.batch == nil {
+		p.batch = <-p.free
+		p.batch.events, p.batch.round = 0, p.rounds
+		p.rounds++
+	}
+	row := &p.event.After
+	if !p.event.HasAfter {
+		row = &p.event.Before
+	}
+	p.seq = p.batch.buckets[floor.BucketOf(row.ID, buckets)].AddEvent(p.seq, &p.event)
+	if p.batch.events++; p.batch.events == p.commit {
+		p.full <- p.batch
+		p.batch = nil
+	}
+	return nil
+}
+
+// write makes files of batches until there are no more.
+func (p *prototype) write() error {
+	w := floor.NewWriter(1)
+	var failed error
+	for b := range p.full {
+		for i := range b.buckets {
+			c := &b.buckets[i]
+			sorted := c.Sort()
+			failed = errors.Join(failed, p.writeFile(w, c, sorted, fmt.Sprintf("changelog-%d-%d.parquet", b.round, i)),
+				p.writeFile(w, c, c.Last(sorted), fmt.Sprintf("data-%d-%d.parquet", b.round, i)))
+			c.Reset()
+		}
+		p.free <- b
+	}
+	return failed
+}
+
+func (p *prototype) writeFile(w *floor.Writer, c *floor.Columns, rows []int32, name string) error {
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(p.dir, name))
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(f, 1<<18)
+	return errors.Join(w.Write(buffered, c, rows), buffered.Flush(), f.Sync(), f.Close())
 }

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// contender is a program to measure, on one load.
+type contender struct {
+	name    string
+	events  int
+	run     func(round int) (sample, error)
+	samples []sample
+}
+
+// sample is one run of a contender.
+type sample struct {
+	wall, cpu float64 // seconds; CPU of all its processes
+	rss       float64 // MiB, at most, of one process
+	files     float64 // data and changelog files, where they can be counted
+	size      float64 // MiB of them
+}
+
+const prototypeName = "prototype (no commit)"
+
+// contenders returns the programs to run, the floors first.
+func contenders(o *options, chosen []load) ([]*contender, error) {
+	var list []*contender
+	add := func(name string, l load, run func(int) (sample, error)) {
+		if o.only.MatchString(name) {
+			list = append(list, &contender{name: name, events: l.events(o), run: run})
+		}
+	}
+	if slices.ContainsFunc(chosen, func(l load) bool { return l.name == plain.name }) {
+		for _, floor := range [][2]string{{"consume", "fetch only (floor)"}, {"decode", "fetch and decode (floor)"}, {"full", prototypeName}} {
+			add(floor[1], plain, func(round int) (sample, error) {
+				return measure([]string{o.tool("prototype"), "-broker", o.broker, "-topic", plain.topic(), "-n", fmt.Sprint(plain.events(o)),
+					"-mode", floor[0], "-dir", filepath.Join(o.work, fmt.Sprintf("prototype-%d", round))})
+			})
+		}
+	}
+	for _, l := range chosen {
+		for store := range strings.SplitSeq(o.stores, ",") {
+			if store == "memory" {
+				for _, procs := range []int{1, runtime.NumCPU()} {
+					add(fmt.Sprintf("%s, memory, %d cores", l.name, procs), l, func(int) (sample, error) { return l.inMemory(o, procs) })
+				}
+				continue
+			}
+			for binary := range strings.SplitSeq(o.sinks, ",") {
+				for text := range strings.SplitSeq(o.instances, ",") {
+					n, err := strconv.Atoi(text)
+					if err != nil {
+						return nil, fmt.Errorf("-instances: %w", err)
+					}
+					name := fmt.Sprintf("%s, %s, %s", filepath.Base(binary), l.name, store)
+					if n > 1 {
+						name += fmt.Sprintf(", %d processes", n)
+					}
+					id := fmt.Sprintf("%s-%s-%s-%d", filepath.Base(binary), l.name, store, n)
+					add(name, l, func(round int) (sample, error) { return l.sink(o, binary, store, fmt.Sprintf("%s-%d", id, round), n) })
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// sink runs the sink to the end of its topics.
+func (l *load) sink(o *options, binary, store, id string, instances int) (sample, error) {
+	dir := filepath.Join(o.work, "warehouse-"+id)
+	warehouse := "file://" + dir
+	if store == "s3" {
+		warehouse = fmt.Sprintf("s3://%s/%s", s3Bucket, id)
+		dir = filepath.Join(o.work, "s3", "data", s3Bucket, id)
+	}
+	config, err := l.writeConfig(o, id, warehouse)
+	if err != nil {
+		return sample{}, err
+	}
+	commands := make([][]string, instances)
+	for i := range commands {
+		commands[i] = []string{binary, "run", "-c", config, "--until-end"}
+	}
+	s, err := measure(commands...)
+	if err != nil || o.keep {
+		return s, err
+	}
+	if store == "disk" {
+		err = s.count(dir)
+	}
+	return s, errors.Join(err, os.RemoveAll(dir))
+}
+
+// inMemory runs the sink with broker and store in its own process.
+func (l *load) inMemory(o *options, procs int) (sample, error) {
+	var out bytes.Buffer
+	c := command(o.tool("memory"), "-n", fmt.Sprint(l.events(o)), "-format", l.format, "-mix", l.mix, "-columns", fmt.Sprint(l.columns),
+		"-buckets", fmt.Sprint(l.buckets), "-procs", fmt.Sprint(procs), "-checkpoint", o.interval.String())
+	c.Stdout = &out
+	if err := c.Run(); err != nil {
+		return sample{}, err
+	}
+	fmt.Fprint(os.Stderr, out.String())
+	var s sample
+	_, err := fmt.Sscanf(out.String(), "RESULT wall_s=%f cpu_s=%f", &s.wall, &s.cpu)
+	return s, err
+}
+
+// count finds the data and changelog files below a folder.
+func (s *sample) count(dir string) error {
+	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".parquet") {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			s.files++
+			s.size += float64(info.Size()) / (1 << 20)
+		}
+		return err
+	})
+}
+
+// measure runs programs side by side to their ends.
+func measure(list ...[]string) (sample, error) {
+	var s sample
+	var failed error
+	began := time.Now()
+	commands := make([]*exec.Cmd, len(list))
+	for i, args := range list {
+		commands[i] = command(args[0], args[1:]...)
+		if failed = errors.Join(failed, commands[i].Start()); failed != nil {
+			return s, failed
+		}
+	}
+	for _, c := range commands {
+		failed = errors.Join(failed, c.Wait())
+		s.cpu += (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
+		if usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			s.rss = max(s.rss, float64(usage.Maxrss>>10))
+		}
+	}
+	s.wall = time.Since(began).Seconds()
+	return s, failed
+}
+
+// command prepares a program whose output goes to stderr, and which ends with this one.
+func command(name string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(context.Background(), name, args...)
+	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	if len(args) > 0 && args[0] == "run" { // the sink tells of every commit
+		c.Stderr = problems{}
+	}
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	return c
+}
+
+// problems passes on the lines of the sink's log that tell of an error.
+type problems struct{}
+
+func (problems) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(`"level":"error"`)) {
+		_, _ = os.Stderr.Write(b)
+	}
+	return len(b), nil
+}
+
+// report prints the medians.
+func report(list []*contender) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "program\tevents/s\tCPU-s per 1M events\tover prototype\tpeak RSS MiB\tfiles\tMiB")
+	var base float64
+	for _, c := range list {
+		cpu := c.median(func(s sample) float64 { return s.cpu }) * 1e6 / float64(c.events)
+		if c.name == prototypeName {
+			base = cpu
+		}
+		ratio := "-"
+		if base > 0 {
+			ratio = fmt.Sprintf("%.2f", cpu/base)
+		}
+		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%s\t%.0f\t%.0f\t%.1f\n", c.name, float64(c.events)/c.median(func(s sample) float64 { return s.wall }), cpu, ratio,
+			c.median(func(s sample) float64 { return s.rss }), c.median(func(s sample) float64 { return s.files }), c.median(func(s sample) float64 { return s.size }))
+	}
+	w.Flush()
+}
+
+func (c *contender) median(value func(sample) float64) float64 {
+	if len(c.samples) == 0 {
+		return 0
+	}
+	sorted := slices.SortedFunc(slices.Values(c.samples), func(a, b sample) int { return cmp.Compare(value(a), value(b)) })
+	return value(sorted[len(sorted)/2])
+}
