@@ -23,10 +23,11 @@ import (
 var layout = map[string][]string{
 	"cmd/sink": {
 		"config", "connector", "compute", "debezium", "table", "table/object", "table/datafile", "table/manifest", "table/scan",
-		"flush", "flush/compact", "commit", "commit/expire", "upkeep",
+		"flush", "flush/compact", "commit", "commit/expire", "upkeep", "table/verify",
 	},
 	"config":                  {},
 	"connector":               {"debezium", "compute", "table", "table/object", "table/scan", "flush", "commit", "upkeep"},
+	"table/verify":            {"table", "table/object", "table/datafile", "table/manifest", "table/scan"},
 	"debezium":                {"table"},
 	"compute":                 {"table"},
 	"table":                   {},

@@ -1,0 +1,136 @@
+package verify
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"sink/table"
+	"sink/table/object"
+)
+
+// unpack returns the stores of testdata/broken.tar.zst by case.
+func unpack(t *testing.T) map[string]*object.Mem {
+	f, err := os.Open("testdata/broken.tar.zst")
+	require.NoError(t, err)
+	defer f.Close()
+	z, err := zstd.NewReader(f, zstd.WithDecoderMaxWindow(1<<28))
+	require.NoError(t, err)
+	defer z.Close()
+	stores := map[string]*object.Mem{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return stores
+		}
+		require.NoError(t, err)
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		name, object_, _ := strings.Cut(path.Clean(h.Name), "/")
+		if stores[name] == nil {
+			stores[name] = object.NewMem()
+		}
+		b, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.NoError(t, stores[name].Put(context.Background(), object_, b))
+	}
+}
+
+func verify(t *testing.T, store object.Store, root table.Path, o Options) (Summary, []Finding) {
+	var found []Finding
+	o.Report = func(f Finding) { found = append(found, f) }
+	s, err := Run(t.Context(), store, root, o)
+	require.NoError(t, err)
+	return s, found
+}
+
+func codes(found []Finding, levels ...Level) []string {
+	var out []string
+	for _, f := range found {
+		if slices.Contains(levels, f.Level) && !slices.Contains(out, f.Code) {
+			out = append(out, f.Code)
+		}
+	}
+	return out
+}
+
+// TestBroken finds every corruption of testdata/broken.txt.
+func TestBroken(t *testing.T) {
+	stores := unpack(t)
+	f, err := os.Open("testdata/broken.txt")
+	require.NoError(t, err)
+	defer f.Close()
+	cases := 0
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var name, golden, code string
+		if _, err := fmt.Sscan(lines.Text(), &name, &golden, &code); err != nil || name == "#" {
+			continue
+		}
+		cases++
+		t.Run(name, func(t *testing.T) {
+			s, found := verify(t, stores[name], table.Path(golden), Options{Replay: ReplayAll})
+			if code == "-" {
+				require.Zero(t, s.Faults, "%v", found)
+				return
+			}
+			require.Contains(t, codes(found, Fault, Warning, Orphan), code, "%v", found)
+		})
+	}
+	require.Equal(t, 59, cases)
+}
+
+// TestSound finds nothing in tables as Paimon wrote them, but for one deletion of a row that was never there.
+func TestSound(t *testing.T) {
+	store := unpack(t)["_sound"]
+	for _, name := range []string{"dedup", "expired", "tags", "dynamic_nopart", "evolved", "partitioned", "compacted", "nested", "multifile"} {
+		for _, replay := range []Replay{ReplayAll, ReplayLast} {
+			read := 0
+			s, found := verify(t, store, table.Path(name), Options{Replay: replay, Progress: func(n, known int) {
+				require.LessOrEqual(t, n, known)
+				read = n
+			}})
+			require.Zero(t, s.Faults+s.Orphans, "%s: %v", name, found)
+			require.Positive(t, s.Replayed, name)
+			require.Equal(t, s.Files, read)
+			if name == "dedup" {
+				require.Equal(t, []string{"changelog-before"}, codes(found, Warning))
+			} else {
+				require.Zero(t, s.Warnings, "%s: %v", name, found)
+			}
+		}
+	}
+	s, _ := verify(t, store, "dedup", Options{Replay: ReplayNone})
+	require.Zero(t, s.Replayed)
+	s, found := verify(t, store, "compacted", Options{Replay: ReplayAll, From: 20})
+	require.Equal(t, 2, s.Replayed)
+	require.Empty(t, found)
+	_, err := Run(t.Context(), store, "compacted", Options{Replay: ReplayAll, From: 99})
+	require.ErrorContains(t, err, "no snapshot 99")
+	_, err = Run(t.Context(), store, "none", Options{})
+	require.ErrorContains(t, err, "no schema")
+}
+
+// TestFailingStore: what is wrong with the store is an error, or a finding, never silence.
+func TestFailingStore(t *testing.T) {
+	store := unpack(t)["_sound"]
+	for n := 1; ; n++ {
+		f := object.NewFault(store, object.Rule{Nth: n, Effect: object.FailBefore, Ops: []object.Op{object.OpGet, object.OpOpen, object.OpList, object.OpRead}})
+		s, err := Run(t.Context(), f, "dedup", Options{Replay: ReplayAll})
+		if f.Fired() == 0 {
+			break
+		}
+		require.True(t, err != nil || s.Faults > 0, "call %d: %v", n, f.Log()[len(f.Log())-1])
+	}
+}
