@@ -9,12 +9,14 @@ COUNT ?= 200
 TIME  ?= 30s
 # Rounds of the kill -9 test: a few in CI, a thousand for `make chaos`.
 ROUNDS ?= 1000
+# Checkpoints that a table lives through: a few hundred in CI, thousands for `make life`.
+CHECKPOINTS ?= 5000
 # Which integration tests run.
 RUN   ?= .
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: help build demo check test integration bench fuzz stress chaos rewrite ci clean
+.PHONY: help build demo check test integration bench fuzz stress life chaos rewrite ci clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -42,6 +44,9 @@ fuzz: ## every fuzz target for TIME=30s
 
 stress: ## P=./commit COUNT=200: one package's tests many times under the race detector
 	go test -race -count=$(COUNT) -failfast $(P)
+
+life: ## a table's life: CHECKPOINTS=5000 small checkpoints with compaction and expiry, at flat cost
+	SINK_CHECKPOINTS=$(CHECKPOINTS) go test -count=1 -v -timeout 1h -run '^TestLife$$' ./upkeep
 
 chaos: ## kill -9 at ROUNDS=1000 random moments, exactly once proved after each
 	SINK_CRASH_ROUNDS=$(ROUNDS) go test -tags integration -count=1 -v -timeout 24h -run '^TestCrash' ./integration/...
