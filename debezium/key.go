@@ -160,7 +160,7 @@ func (k *keyReader) bind(p *Plan, schema *keySchema) error {
 		}
 	}
 	set := newFieldSet(fields)
-	set.learns = schema == nil
+	set.learns, set.quiet = schema == nil, true
 	k.schema, k.set = schema, &set
 	return nil
 }

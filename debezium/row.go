@@ -45,6 +45,7 @@ type fieldSet struct {
 	fields []field
 	index  map[string]int
 	learns bool // members were not declared: their order is taken from the objects
+	quiet  bool // members without a column are not reported: those of a record key
 	bound  int  // fields that have a column
 
 	// of the last object
@@ -152,7 +153,7 @@ func (w *fieldSet) add(p *Plan, name string) int {
 	if len(w.fields)-w.bound >= maxUnknown {
 		return -1
 	}
-	unknown := !p.ignores(name)
+	unknown := !w.quiet && !p.ignores(name)
 	if unknown {
 		p.unknown = append(p.unknown, name)
 	}
