@@ -216,6 +216,9 @@ func (w *worker) change(p *partition) error {
 		w.reportUnknown(plan)
 	}
 	p.deleted = deletedBy(f)
+	if err := w.finish(plan, event.First, w.known(event)); err != nil {
+		return err
+	}
 	return w.add()
 }
 
@@ -249,7 +252,11 @@ func (w *worker) loneTombstone(p *partition) error {
 
 // deleteByKey buffers a -D of which only the key is known.
 func (w *worker) deleteByKey(plan *plan) error {
-	if _, err := plan.AppendKey(&w.intake.frame, w.writer.Batch()); err != nil {
+	event, err := plan.AppendKey(&w.intake.frame, w.writer.Batch())
+	if err == nil {
+		err = w.finish(plan, event.First, rowsKnown{keyOnly: true})
+	}
+	if err != nil {
 		return err
 	}
 	w.counters.update(func(s *TableStats) { s.MissingBefore++ })

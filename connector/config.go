@@ -96,4 +96,5 @@ type Table struct {
 	Absent   debezium.AbsentPolicy        // what a column becomes that an event lacks
 	Metadata map[string]debezium.Metadata // columns filled from the record
 	Letters  Letters                      // where records put aside go; needed where a policy is DeadLetter
+	Shaping  Shaping                      // how rows differ from those of the source
 }

@@ -26,8 +26,9 @@ type intake struct {
 // plan is a debezium.Plan with what the worker checks beside it.
 type plan struct {
 	*debezium.Plan
-	key     []int // columns of the record key in the table
-	unknown int   // fields reported so far
+	key      []int // columns of the record key in the table
+	unknown  int   // fields reported so far
+	finisher *finisher
 }
 
 func newIntake() *intake {
@@ -58,26 +59,35 @@ func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
 	if err := w.shapeTable(ctx, f.Shape, key); err != nil {
 		return nil, err
 	}
-	schema := w.schema
-	if err := w.checkKey(schema, key, partitions); err != nil {
+	schema, shaping := w.schema, &w.cfg.Shaping
+	columns := shaping.columns(key)
+	if err := w.checkKey(schema, columns, partitions); err != nil {
+		return nil, err
+	}
+	called, err := w.sourceSchema(f.Shape)
+	if err != nil {
 		return nil, err
 	}
 	same := key // columns that all record keys must have
 	if w.cfg.Disjoint || partitions == 1 {
 		same = nil // the order of arrival is right, whatever the keys
 	}
-	bound, err := debezium.Bind(schema, f.Shape, debezium.Options{
+	bound, err := debezium.Bind(called, f.Shape, debezium.Options{
 		Types: w.cfg.Types, Absent: w.cfg.Absent, Metadata: w.cfg.Metadata, Key: same,
 		FailUnknown: f.Shape == nil && w.cfg.SchemaChange != Ignore,
+		Computed:    shaping.computedNames(), Ignore: shaping.ignored(),
 	})
 	if err != nil {
 		return nil, &refusal{reason: "schema", err: err}
 	}
 	p := &plan{Plan: bound}
-	for _, name := range key {
+	for _, name := range columns {
 		if i := schema.FieldIndex(name); i >= 0 {
 			p.key = append(p.key, i)
 		}
+	}
+	if p.finisher, err = shaping.finisher(schema, p.key); err != nil {
+		return nil, err
 	}
 	w.intake.plans[f.Shape] = p
 	w.reportUnknown(p)

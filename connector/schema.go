@@ -98,10 +98,13 @@ func (w *worker) shapeTable(ctx context.Context, shape *debezium.Shape, key []st
 			return err
 		}
 	}
-	if shape == nil || w.cfg.SchemaChange == Ignore {
+	if w.cfg.SchemaChange == Ignore {
 		return nil
 	}
-	fields, err := w.fields(shape)
+	fields, err := w.asides()
+	if shape != nil {
+		fields, err = w.fields(shape)
+	}
 	if err != nil {
 		return err
 	}
@@ -120,12 +123,14 @@ func (w *worker) fields(shape *debezium.Shape) ([]table.Field, error) {
 		if err != nil {
 			return nil, &refusal{reason: reasonSchema, err: fmt.Errorf("%s: %w", w.at(), err)}
 		}
-		fields = row
 		for _, f := range key {
-			inRow := slices.ContainsFunc(fields, func(g table.Field) bool { return g.Name == f.Name })
-			if !inRow && slices.Contains(w.cfg.PrimaryKey, f.Name) {
-				fields = append(fields, f)
+			name, _ := w.cfg.Shaping.column(f.Name)
+			if !hasField(row, f.Name) && slices.Contains(w.cfg.PrimaryKey, name) {
+				row = append(row, f)
 			}
+		}
+		if fields, err = w.cfg.Shaping.fields(row); err != nil {
+			return nil, fmt.Errorf("topic %s: %w", w.intake.record.Topic, err)
 		}
 	}
 	for _, declared := range w.cfg.Columns {
@@ -141,7 +146,35 @@ func (w *worker) fields(shape *debezium.Shape) ([]table.Field, error) {
 			fields = append(fields, table.Field{Name: name, Type: w.cfg.Metadata[name].Type()})
 		}
 	}
-	return fields, nil
+	var known []table.Field
+	if w.schema != nil {
+		known = w.schema.Fields
+	}
+	return w.cfg.Shaping.computedFields(fields, known)
+}
+
+// sourceSchema returns the table's schema in the words of the source.
+func (w *worker) sourceSchema(shape *debezium.Shape) (*table.Schema, error) {
+	var sources []table.Field
+	if shape != nil && !w.cfg.Shaping.plain() {
+		var err error
+		if sources, err = shape.Fields(w.cfg.Types); err != nil {
+			return nil, &refusal{reason: reasonSchema, err: fmt.Errorf("%s: %w", w.at(), err)}
+		}
+	}
+	aside := append(w.cfg.Shaping.computedNames(), slices.Collect(maps.Keys(w.cfg.Metadata))...)
+	return w.cfg.Shaping.sourceSchema(w.schema, sources, aside), nil
+}
+
+// asides returns the columns of the table, with those that the configuration adds and the table lacks.
+func (w *worker) asides() ([]table.Field, error) {
+	want := slices.Clone(w.schema.Fields)
+	for _, name := range slices.Sorted(maps.Keys(w.cfg.Metadata)) {
+		if !hasField(want, name) {
+			want = append(want, table.Field{Name: name, Type: w.cfg.Metadata[name].Type()})
+		}
+	}
+	return w.cfg.Shaping.computedFields(want, nil)
 }
 
 // create makes the table from what the first record declares, or from the configuration. When another instance was
@@ -150,6 +183,7 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 	if shape == nil && len(w.cfg.Columns) == 0 {
 		return fmt.Errorf("%s: the events carry no types (schemas.enable=false) and the table does not exist: name its columns under `columns:`, create the table beforehand, or have Debezium send schemas", w.at())
 	}
+	key = w.cfg.Shaping.columns(key)
 	primaryKey := w.cfg.PrimaryKey
 	if len(primaryKey) == 0 {
 		for _, column := range w.cfg.PartitionBy {
