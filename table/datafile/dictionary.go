@@ -36,6 +36,7 @@ func (d *dictionary) reset() {
 
 // truncate drops the values from n on and forgets how to find the others.
 func (d *dictionary) truncate(n int) {
+	clear(d.slots) // else reset, which has nothing to clear when none is left, would leave them for the next file
 	if len(d.words) > 0 {
 		d.words = d.words[:n]
 		return
