@@ -199,7 +199,7 @@ func TestManyChangesOfOneKey(t *testing.T) {
 	l := newLake(t, disk)
 	server := newServer(t)
 	path := newConfig(l, slug(t), table(topic, "orchard.crate", crateColumns)).with(config{
-		"memory": "16MiB", "checkpoint": config{"interval": "1h", "bytes": "1GiB"}, "http": server.address,
+		"memory": "16MiB", "checkpoint": config{"interval": "1h", "bytes": "16MiB"}, "http": server.address,
 	}).write(t)
 	p := start(t, "run", "-c", path)
 	until(t, time.Minute, func() bool {
@@ -279,12 +279,13 @@ func TestNotRows(t *testing.T) {
 	replay(t, records)
 	l := newLake(t, disk)
 	sinkYAML := newConfig(l, slug(t), config{
-		"topics": dock + `(\..*)?|__debezium-heartbeat\.` + dock, "table": "lake.${table}", "options": config{"bucket": "1"},
+		"topics": `(?:(__debezium-heartbeat)\.)?` + dock + `(?:\.orchard)?\.?(\w*)`, "table": "lake.t${1}_${2}",
+		"options": config{"bucket": "1"},
 	})
 	catchUp(t, sinkYAML)
-	x := l.table("lake.crate")
+	x := l.table("lake.t_crate")
 	require.Len(t, x.agreed(t), 1)
-	require.Equal(t, []string{"crate"}, tablesOf(t, l, "lake"))
+	require.Equal(t, []string{"t_crate"}, tablesOf(t, l, "lake"))
 	for topic, offsets := range groupOffsets(t, slug(t)) {
 		require.Equal(t, endOffsets(t, topic), offsets, "offsets of %s stay behind", topic)
 	}

@@ -68,7 +68,11 @@ func replayTypes(t *testing.T, db, encoding string, l lake, more config) {
 	for _, name := range typeTables[db] {
 		t.Run(name, func(t *testing.T) {
 			x := l.table("types." + name)
-			rows := x.agreed(t)
+			judges := readers
+			if name == "t_time_special" { // Python's calendar ends before the year 1 and after 9999
+				judges = []string{"paimon", "sink"}
+			}
+			rows := x.agreedBy(t, judges...)
 			requireTruth(t, db, truths[schemaTable(db)+"."+name], x.schema(t), rows, knownDifferences(db, name, encoding))
 			changes := x.changes(t)
 			requireFold(t, changes, []string{"id"}, rows)
