@@ -40,6 +40,8 @@ const (
 	streamedJSON = "20: the text of a JSON differs in the stream: a decimal is a double, a time has no fraction"
 	asDefault    = "11: a NULL is sent as the column's default"
 	noScale      = "15: without schema a decimal is bytes of no known scale"
+	infinite     = "18: infinity is a number of its own; null by configuration"
+	beyond       = "18: the same day, which the database writes in another way"
 	noUnit       = "35: without schema a time is a number of no known unit"
 )
 
