@@ -14,12 +14,14 @@ import (
 	"go.uber.org/goleak"
 
 	"sink/commit"
+	"sink/commit/expire"
 	"sink/flush"
 	"sink/flush/compact"
 	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
 	"sink/table/scan"
+	"sink/table/verify"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -164,6 +166,17 @@ func (l *life) replay(rows map[int64]string, from int64) {
 	}
 }
 
+// verify finds nothing wrong with any file of the table, or with its changelog.
+func (l *life) verify() {
+	l.t.Helper()
+	var found []verify.Finding
+	s, err := verify.Run(l.t.Context(), l.store, l.path, verify.Options{
+		Replay: verify.ReplayLast, Report: func(f verify.Finding) { found = append(found, f) },
+	})
+	require.NoError(l.t, err)
+	require.Zero(l.t, s.Faults+s.Orphans, "%v", found)
+}
+
 // live returns the number of live data files.
 func (l *life) live() (files int, newest *manifest.Snapshot) {
 	newest, err := manifest.LatestSnapshot(l.t.Context(), l.store, l.path)
@@ -249,6 +262,7 @@ func TestLife(t *testing.T) {
 	l.replay(rows, earliest+1)
 	require.Equal(t, l.rows, rows)
 	require.Greater(t, first, newest.ID/2)
+	l.verify()
 	half := len(points) / 2
 	for i, p := range points {
 		require.LessOrEqual(t, p.runs, k.Options().Trigger)
@@ -312,6 +326,14 @@ func TestTogether(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ours, "the map is carried on")
 	require.Equal(t, l.writer.MaxSequence(), progress.MaxSequence)
+	l.pass(time.Hour)
+	schema := k.Schema()
+	e, err := expire.New(expire.Config{Store: l.store, Path: l.path, Schema: schema, Now: l.clock})
+	require.NoError(t, err)
+	orphans, err := e.Orphans(t.Context(), l.clock()) // of lost races of two that expire at once
+	require.NoError(t, err)
+	require.NoError(t, e.DeleteOrphans(t.Context(), orphans))
+	l.verify()
 }
 
 // TestConflict: when another compaction was faster the files of this one go, and the next round looks again.
