@@ -212,6 +212,9 @@ func (k *caretaker) expire(ctx context.Context) error {
 	for _, p := range e.Unclear {
 		k.w.log.Warn().Str("partition", p).Msg("partition does not expire: its values tell no time")
 	}
+	if e.Orphans > 0 {
+		k.w.log.Info().Int("files", e.Orphans).Msg("deleted orphan files: nothing has named them for a day")
+	}
 	if e.Snapshots+e.Changelogs+e.Tags+e.Consumers > 0 || len(e.Partitions) > 0 {
 		k.w.log.Info().Int64("snapshots", e.Snapshots).Int64("changelogs", e.Changelogs).Int64("tags", e.Tags).
 			Strs("partitions", e.Partitions).Int64("files", e.Files+e.Metadata).Msg("expired")

@@ -345,11 +345,11 @@ func TestConflict(t *testing.T) {
 	slow, fast := l.keeper(), l.keeper()
 	_, err := slow.MostRuns(t.Context())
 	require.NoError(t, err)
-	job, ok := slow.pick(Scope{Full: true}, slow.census.runs(firstBucket(slow)))
-	require.True(t, ok)
-	files, err := slow.liveFiles(t.Context(), []table.Bucket{firstBucket(slow)})
+	bucket := firstBucket(slow)
+	files, err := slow.liveFiles(t.Context(), []table.Bucket{bucket})
 	require.NoError(t, err)
-	job.Files = files[firstBucket(slow)]
+	job, ok := slow.pick(Scope{Full: true}, compact.Runs(files[bucket]))
+	require.True(t, ok)
 	result, err := slow.do(t.Context(), job)
 	require.NoError(t, err)
 	r, err := fast.Compact(t.Context(), Scope{Full: true})
@@ -418,4 +418,28 @@ func TestRollback(t *testing.T) {
 	runs, err = k.MostRuns(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, runs)
+}
+
+// TestOrphans: files that nothing names go when they were found twice, a day apart.
+func TestOrphans(t *testing.T) {
+	l := newLife(t, object.NewMem(), 1, nil)
+	l.checkpoint(30, 100)
+	k := l.keeper()
+	stray := l.path.DataFile("", 0, "data-stray.parquet")
+	require.NoError(t, l.store.Put(t.Context(), stray, []byte("x")))
+	deleted := 0
+	var when []int
+	for hour := range 80 {
+		l.pass(time.Hour)
+		e, err := k.Expire(t.Context())
+		require.NoError(t, err)
+		if e.Orphans > 0 {
+			deleted += e.Orphans
+			when = append(when, hour+1)
+		}
+	}
+	require.Equal(t, 1, deleted)
+	require.Equal(t, []int{49}, when, "looked after 1 hour, when it was young, then after 25 and 49")
+	l.checkpoint(30, 100)
+	l.verify()
 }

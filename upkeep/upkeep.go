@@ -28,6 +28,8 @@ type Config struct {
 	RoundBytes int64         // bytes of files after which a round takes no further bucket
 	RoundTime  time.Duration // the same by time
 	MaxRuns    int           // see compact.Config
+	// OrphansEvery is how often orphan files are looked for. Those that were orphans the last time, too, are deleted.
+	OrphansEvery time.Duration
 	// Memory is told what a job takes before it begins, and the negative of it afterwards. It may be nil.
 	Memory func(bytes int64)
 
@@ -37,8 +39,9 @@ type Config struct {
 
 // The defaults of Config.
 const (
-	DefaultRoundBytes = 1 << 30
-	DefaultRoundTime  = time.Minute
+	DefaultRoundBytes   = 1 << 30
+	DefaultRoundTime    = time.Minute
+	DefaultOrphansEvery = 24 * time.Hour
 )
 
 // Keeper keeps one table. It is used by one goroutine at a time.
@@ -53,6 +56,7 @@ type Keeper struct {
 
 	partitions expire.PartitionPolicy
 	checked    time.Time // when partitions were last looked at
+	orphans    orphans
 }
 
 // Open opens a table with its newest schema. It refuses one that the sink cannot write, with all reasons.
@@ -63,6 +67,9 @@ func Open(ctx context.Context, cfg Config) (*Keeper, error) {
 	if cfg.RoundTime <= 0 {
 		cfg.RoundTime = DefaultRoundTime
 	}
+	if cfg.OrphansEvery <= 0 {
+		cfg.OrphansEvery = DefaultOrphansEvery
+	}
 	if cfg.Memory == nil {
 		cfg.Memory = func(int64) {}
 	}
@@ -70,6 +77,7 @@ func Open(ctx context.Context, cfg Config) (*Keeper, error) {
 		cfg.Now = time.Now
 	}
 	k := &Keeper{cfg: cfg, schemas: manifest.NewSchemas(cfg.Store, cfg.Path), census: census{store: cfg.Store, path: cfg.Path}}
+	k.orphans.next = cfg.Now().Add(cfg.OrphansEvery / 24)
 	schema, err := manifest.LatestSchema(ctx, cfg.Store, cfg.Path)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", cfg.Path, err)
@@ -376,6 +384,7 @@ type Expired struct {
 	expire.Result
 	Partitions []string // dropped
 	Unclear    []string // partitions whose time cannot be told, and why
+	Orphans    int      // files that nothing named, deleted
 }
 
 // Expire removes what is due: snapshots, changelogs, tags, consumers, and, as often as the table's options say, partitions.
@@ -388,7 +397,10 @@ func (k *Keeper) Expire(ctx context.Context) (Expired, error) {
 		}
 		k.checked = k.cfg.Now()
 	}
-	e.Result, err = k.expirer.Run(ctx)
+	if e.Result, err = k.expirer.Run(ctx); err != nil || k.cfg.Now().Before(k.orphans.next) {
+		return e, err
+	}
+	e.Orphans, err = k.sweepOrphans(ctx)
 	return e, err
 }
 
