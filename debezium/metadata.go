@@ -20,14 +20,20 @@ const (
 	MetadataSourceTime                         // TIMESTAMP(3) WITH LOCAL TIME ZONE: source.ts_ms
 	MetadataSourcePosition                     // STRING: see [Position.String]
 	MetadataTransaction                        // STRING: transaction.id, else source.gtid or source.txId
+	MetadataSourceName                         // STRING: source.name, which is topic.prefix
+	MetadataSourceDB                           // STRING: source.db
+	MetadataSourceSchema                       // STRING: source.schema
+	MetadataSourceTable                        // STRING: source.table
 )
 
 var metadataNames = [...]string{
 	MetadataTopic: "topic", MetadataPartition: "partition", MetadataOffset: "offset", MetadataTimestamp: "timestamp",
 	MetadataOp: "op", MetadataSourceTime: "source.ts", MetadataSourcePosition: "source.position", MetadataTransaction: "tx",
+	MetadataSourceName: "source.name", MetadataSourceDB: "source.db", MetadataSourceSchema: "source.schema", MetadataSourceTable: "source.table",
 }
 
-// ParseMetadata reads the names of sink.yaml: topic, partition, offset, timestamp, op, source.ts, source.position, tx.
+// ParseMetadata reads the names of sink.yaml: topic, partition, offset, timestamp, op, source.ts, source.position, tx,
+// source.name, source.db, source.schema, source.table.
 func ParseMetadata(name string) (Metadata, error) {
 	for m, n := range metadataNames {
 		if n == name && n != "" {
@@ -73,7 +79,7 @@ func (m Metadata) declared() *declared {
 
 // needsSource reports whether the kind is read from the source block.
 func (m Metadata) needsSource() bool {
-	return m == MetadataSourceTime || m == MetadataSourcePosition || m == MetadataTransaction
+	return m >= MetadataSourceTime
 }
 
 // metadataColumn is a column that is filled from the record.
@@ -124,6 +130,14 @@ func (p *Plan) extra(m *metadataColumn, f *Frame, src *Source, v *table.Vector) 
 		return m.cell.integer(m.cell, v, src.TsMillis)
 	case MetadataSourcePosition:
 		p.buf = src.Position.append(p.buf[:0])
+	case MetadataSourceName:
+		p.buf = append(p.buf[:0], src.Name...)
+	case MetadataSourceDB:
+		p.buf = append(p.buf[:0], src.DB...)
+	case MetadataSourceSchema:
+		p.buf = append(p.buf[:0], src.Schema...)
+	case MetadataSourceTable:
+		p.buf = append(p.buf[:0], src.Table...)
 	case MetadataTransaction:
 		var err error
 		if p.buf, err = f.appendTransaction(p.buf[:0], src); err != nil {
