@@ -151,6 +151,7 @@ func (c *Connector) forget(partitions map[string][]int32) {
 	for _, tp := range flatten(partitions) {
 		delete(c.cursors, tp)
 	}
+	c.offsets.forget(flatten(partitions))
 }
 
 // askRewind has the poll loop move partitions back; the worker drops all records dispatched before.

@@ -1,9 +1,6 @@
 package connector
 
-import (
-	"context"
-	"sync"
-)
+import "sync"
 
 // memory is the one budget of the process: records that wait, rows in buffers and rows on their way to files. Nobody
 // waits while holding it; only the poll loop does, so that a full budget stops the intake and nothing else (I8).
@@ -47,14 +44,4 @@ func (m *memory) inUse() (used, peak int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used, m.peak
-}
-
-// wait returns when something was given back, or with the context's error.
-func wait(ctx context.Context, changed <-chan struct{}) error {
-	select {
-	case <-changed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -81,6 +81,9 @@ func (c *Connector) Run(ctx context.Context) error {
 	if err := c.start(ctx); err != nil {
 		c.endLife(err)
 		c.running.Wait()
+		if ctx.Err() != nil {
+			return nil // asked to stop before it began
+		}
 		return err
 	}
 	close(c.ready)
@@ -101,7 +104,7 @@ func (c *Connector) Run(ctx context.Context) error {
 // poll hands records to workers until the context ends. It is the only goroutine that moves the client's positions.
 func (c *Connector) poll(ctx context.Context, stop context.CancelCauseFunc) error {
 	for ctx.Err() == nil {
-		if err := c.pause(ctx); err != nil {
+		if !c.pause(ctx) {
 			return nil
 		}
 		if c.allStopped() {
@@ -125,8 +128,9 @@ func (c *Connector) poll(ctx context.Context, stop context.CancelCauseFunc) erro
 	return nil
 }
 
-// pause waits while the budget or the queue is full. When nothing but buffers fills the budget, the fullest is spilled.
-func (c *Connector) pause(ctx context.Context) error {
+// pause waits while the budget or the queue is full, and reports whether to go on. When nothing but buffers fills the
+// budget, the fullest is spilled.
+func (c *Connector) pause(ctx context.Context) bool {
 	for counted := false; ; {
 		full, changed := c.queued.over()
 		if !full {
@@ -135,14 +139,16 @@ func (c *Connector) pause(ctx context.Context) error {
 			}
 		}
 		if !full {
-			return ctx.Err()
+			return ctx.Err() == nil
 		}
 		if !counted {
 			c.update(func(s *Stats) { s.Pauses++ })
 			counted = true
 		}
-		if err := wait(ctx, changed); err != nil {
-			return err
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
 		}
 	}
 }

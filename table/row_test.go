@@ -29,14 +29,6 @@ func allColumns(n int) []int {
 	return out
 }
 
-func nullable(types []Type) []Type {
-	out := make([]Type, len(types))
-	for i := range types {
-		out[i] = types[i].Nullable()
-	}
-	return out
-}
-
 func TestRowVectors(t *testing.T) {
 	var vectors []rowVector
 	require.NoError(t, json.Unmarshal(fixture(t, "rows.json.gz"), &vectors))

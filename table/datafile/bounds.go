@@ -94,7 +94,7 @@ func wordOf(f float64, k cellKind) int64 {
 
 func (b *bounds) updateBytes(body []byte, p physical) {
 	for len(body) > 0 {
-		v := body
+		var v []byte
 		if p.width > 0 {
 			v, body = body[:p.width], body[p.width:]
 		} else {

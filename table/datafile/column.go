@@ -65,9 +65,6 @@ func (c *column) full() bool {
 	return c.entries >= c.limits.pageRows || len(c.body) >= c.limits.pageBytes
 }
 
-// hasLevels tells whether the leaf has definition levels.
-func (c *column) hasLevels() bool { return c.leaf.maxDef > 0 }
-
 // addNull adds a null at definition level def to a leaf that is not repeated.
 func (c *column) addNull() {
 	if len(c.def) == 0 {

@@ -1,6 +1,7 @@
 package datafile
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -172,10 +173,16 @@ func newLayout(s *table.Schema, thin bool) (*layout, error) {
 			continue
 		}
 		twins[c] = len(l.leaves)
-		l.addRoot(keyPrefix+name, int32(keyFieldIDStart+f.ID), f.Type, c)
+		if err := l.addRoot(keyPrefix+name, int32(keyFieldIDStart+f.ID), f.Type, c); err != nil {
+			return nil, err
+		}
 	}
-	l.addRoot(sequenceName, sequenceFieldID, sequenceType, sequenceColumn)
-	l.addRoot(kindName, kindFieldID, kindType, kindColumn)
+	if err := errors.Join(
+		l.addRoot(sequenceName, sequenceFieldID, sequenceType, sequenceColumn),
+		l.addRoot(kindName, kindFieldID, kindType, kindColumn),
+	); err != nil {
+		return nil, err
+	}
 	for c, f := range s.Fields {
 		twin, isKey := twins[c]
 		f.Type.NotNull = f.Type.NotNull || isKey

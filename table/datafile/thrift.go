@@ -2,7 +2,6 @@ package datafile
 
 import (
 	"encoding/binary"
-	"math/bits"
 )
 
 // compact appends the Thrift compact protocol, as far as Parquet's headers and footers need it. Fields of a structure
@@ -116,6 +115,3 @@ func (c *compact) listInt32(v int32) { c.b = binary.AppendUvarint(c.b, zigzag(in
 func (c *compact) listString(v string) {
 	c.b = append(binary.AppendUvarint(c.b, uint64(len(v))), v...)
 }
-
-// uvarintLen is how many bytes binary.AppendUvarint takes.
-func uvarintLen(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }

@@ -98,8 +98,8 @@ func deflate(b []byte) []byte {
 	if err != nil {
 		panic(err) // the level is a constant
 	}
-	w.Write(b) // a buffer never fails
-	w.Close()
+	_, _ = w.Write(b) // a buffer never fails
+	_ = w.Close()
 	return out.Bytes()
 }
 
