@@ -34,6 +34,8 @@ type checker struct {
 	store    object.Store // nil when it cannot be used
 	client   *kgo.Client  // nil when the brokers do not answer
 	admin    *kadm.Client
+	details  kadm.TopicDetails    // of all topics
+	group    kadm.OffsetResponses // what the group has committed
 	out      *printer
 	failures []error
 }

@@ -19,10 +19,12 @@ import (
 	"sink/table/manifest"
 )
 
-// sampleWithin bounds the wait for a topic's first record; topicsSampled how many topics of a pattern are looked at.
+// sampleWithin bounds the wait for a topic's first records, recordsSampled how many of them are searched for a row;
+// topicsSampled bounds how many topics of a pattern are looked at.
 const (
-	sampleWithin  = 5 * time.Second
-	topicsSampled = 50
+	sampleWithin   = 5 * time.Second
+	recordsSampled = 100
+	topicsSampled  = 50
 )
 
 // checkMappings says what each mapping would do.
@@ -35,6 +37,10 @@ func (c *checker) checkMappings(ctx context.Context) {
 	if err != nil {
 		c.say(checkFail, "topics", "cannot be listed: %v", err)
 		return
+	}
+	c.details = details
+	if c.group, err = c.admin.FetchOffsets(ctx, c.cfg.Kafka.Group); err != nil {
+		c.group = nil // the group is new, or was told of already
 	}
 	for i := range c.settings.Tables {
 		c.checkMapping(ctx, &c.settings.Tables[i], details)
@@ -50,6 +56,7 @@ func (c *checker) checkMapping(ctx context.Context, t *connector.Table, details 
 		}
 		topics = append(topics, name)
 	}
+	c.checkLetters(t, details)
 	if t.Pattern != nil {
 		for _, name := range details.Names() {
 			if t.Pattern.MatchString(name) && details[name].Err == nil {
@@ -142,7 +149,7 @@ func (c *checker) checkTable(ctx context.Context, t *connector.Table, name strin
 		c.say(checkFail, what, "%v", err)
 		return
 	default:
-		c.checkExisting(ctx, t, what, path, schema)
+		c.checkExisting(ctx, t, name, topics, schema)
 	}
 	for _, topic := range topics {
 		if err := c.checkSample(ctx, t, what, topic, schema, starts[topic], ends[topic]); err != nil {
@@ -152,7 +159,8 @@ func (c *checker) checkTable(ctx context.Context, t *connector.Table, name strin
 }
 
 // checkExisting compares a table with its mapping.
-func (c *checker) checkExisting(ctx context.Context, t *connector.Table, what string, path table.Path, schema *table.Schema) {
+func (c *checker) checkExisting(ctx context.Context, t *connector.Table, name string, topics []string, schema *table.Schema) {
+	what := "table " + name
 	if err := schema.Validate(); err != nil {
 		c.say(checkFail, what, "%v", err)
 		return
@@ -173,61 +181,89 @@ func (c *checker) checkExisting(ctx context.Context, t *connector.Table, what st
 			c.say(checkNote, what, "its option %s is %q, the configuration says %q: the table's counts", key, have, value)
 		}
 	}
-	committer, err := commit.Open(ctx, commit.Config{Store: c.store, Path: path, User: c.cfg.Kafka.Group})
+	c.checkProgress(ctx, what, name, topics, schema)
+}
+
+// checkProgress says where a table goes on, or why it would not.
+func (c *checker) checkProgress(ctx context.Context, what, name string, topics []string, schema *table.Schema) {
+	o := &offsets{cfg: c.cfg, settings: c.settings, store: c.store, client: c.client, admin: c.admin, details: c.details, group: c.group}
+	at, err := o.look(ctx, name, topics)
+	if err == nil {
+		err = at.err
+	}
 	if err != nil {
 		c.say(checkFail, what, "%v", err)
 		return
 	}
-	state, err := committer.Resume(ctx)
-	if err != nil {
-		c.say(checkFail, what, "%v", err)
-		return
+	for i := range at.places {
+		if p := &at.places[i]; p.stops {
+			c.say(checkFail, what, "topic %s partition %d: %s: `sink offsets rebase %s` says what that means and does it after a yes", p.Topic, p.Partition, strings.TrimSuffix(p.note, ": rebase"), name)
+		}
 	}
 	from := fmt.Sprintf("begins at the %s record", map[connector.Start]string{connector.Earliest: "first", connector.Latest: "next"}[c.settings.Start])
-	if !state.Fresh {
-		from = fmt.Sprintf("goes on from snapshot %d of %s", state.SnapshotID, state.Time.UTC().Format(time.RFC3339))
+	if !at.state.Fresh {
+		from = fmt.Sprintf("goes on from snapshot %d of %s", at.state.SnapshotID, at.state.Time.UTC().Format(time.RFC3339))
 	}
 	c.say(checkOK, what, "is there: schema %d, primary key %s, bucket %s; %s", schema.ID, strings.Join(schema.PrimaryKeys, ", "), schema.Option("bucket"), from)
 }
 
-// checkSample looks at the first record of a topic: how it is encoded, what columns it declares, and what that means for
-// the table.
+// checkSample looks at the first row of a topic: how it is encoded, what columns it declares, and what that means for the
+// table.
 func (c *checker) checkSample(ctx context.Context, t *connector.Table, what, topic string, schema *table.Schema, starts, ends map[int32]kadm.ListedOffset) error {
-	rec, err := c.sample(ctx, topic, starts, ends)
+	records, err := c.sample(ctx, topic, starts, ends)
 	if err != nil {
 		return fmt.Errorf("topic %s: the first record cannot be read: %w", topic, err)
 	}
-	if rec == nil {
+	if len(records) == 0 {
 		if schema == nil {
 			c.say(checkNote, what, "topic %s is empty: the table is made with its first record", topic)
 		}
 		return nil
 	}
-	var f debezium.Frame
-	record := debezium.Record{
+	decoder := debezium.NewDecoder(t.Decoding)
+	var others []string // what the records are that are no rows
+	for _, rec := range records {
+		var f debezium.Frame
+		if err := decoder.Frame(ctx, recordOf(rec), &f); err != nil {
+			if t.OnError == connector.Fail {
+				return fmt.Errorf("%w; the table would stop there: set on-error to dead-letter or skip to go on without such records", err)
+			}
+			c.say(checkNote, what, "%v; on-error is %s, so the record is left out", err, t.OnError)
+			others = append(others, "bad records")
+			continue
+		}
+		if f.Kind == debezium.KindChange || f.Kind == debezium.KindFlat {
+			key, err := f.KeyNames()
+			if err != nil {
+				return err
+			}
+			return c.checkShape(t, what, topic, schema, f.Shape, key)
+		}
+		others = append(others, f.Kind.String())
+	}
+	slices.Sort(others)
+	c.say(checkNote, what, "the first %s of topic %s: %s, no row", plural(len(records), "record"), topic, strings.Join(slices.Compact(others), ", "))
+	return nil
+}
+
+// recordOf is a Kafka record as the decoder takes it.
+func recordOf(rec *kgo.Record) *debezium.Record {
+	out := &debezium.Record{
 		Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Timestamp: rec.Timestamp.UnixMilli(), Key: rec.Key, Value: rec.Value,
 	}
 	for _, h := range rec.Headers {
-		record.Headers = append(record.Headers, debezium.Header{Key: h.Key, Value: h.Value})
+		out.Headers = append(out.Headers, debezium.Header{Key: h.Key, Value: h.Value})
 	}
-	if err := debezium.NewDecoder(t.Decoding).Frame(ctx, &record, &f); err != nil {
-		return err
-	}
-	if f.Kind != debezium.KindChange && f.Kind != debezium.KindFlat {
-		c.say(checkNote, what, "the first record of topic %s is no row but %s", topic, f.Kind)
-		return nil
-	}
-	key, err := f.KeyNames()
-	if err != nil {
-		return err
-	}
-	return c.checkShape(t, what, topic, schema, f.Shape, key)
+	return out
 }
 
 // checkShape says what the columns of a record mean for the table.
 func (c *checker) checkShape(t *connector.Table, what, topic string, schema *table.Schema, shape *debezium.Shape, key []string) error {
 	if shape == nil {
-		if schema == nil && len(t.Columns) == 0 {
+		if schema == nil && len(t.Columns) > 0 {
+			return c.checkNew(t, what, topic, nil, key)
+		}
+		if schema == nil {
 			return fmt.Errorf("the events of topic %s carry no types (schemas.enable=false) and the table does not exist: name its columns under `columns:`, create it beforehand, or have Debezium send schemas", topic)
 		}
 		c.say(checkOK, what, "events of topic %s carry no types: they are read by the table's", topic)
@@ -237,14 +273,7 @@ func (c *checker) checkShape(t *connector.Table, what, topic string, schema *tab
 	if err != nil {
 		return fmt.Errorf("topic %s: %w", topic, err)
 	}
-	for _, declared := range t.Columns {
-		i := slices.IndexFunc(fields, func(f table.Field) bool { return f.Name == declared.Name })
-		if i >= 0 {
-			fields[i].Type = declared.Type
-		} else {
-			fields = append(fields, declared)
-		}
-	}
+	fields = withColumns(t, fields)
 	if schema != nil {
 		_, changes, err := table.Evolve(schema, fields)
 		if err != nil {
@@ -255,26 +284,11 @@ func (c *checker) checkShape(t *connector.Table, what, topic string, schema *tab
 		}
 		return nil
 	}
-	primaryKey := t.PrimaryKey
-	if len(primaryKey) == 0 {
-		primaryKey = key
-	}
-	if len(primaryKey) == 0 {
-		return fmt.Errorf("the records of topic %s have no key, so the table would have no primary key: set `primary-key:`, or have Debezium set a key (message.key.columns)", topic)
-	}
-	c.say(checkOK, what, "would be made from topic %s: %s, primary key %s, %s", topic, plural(len(fields), "column"), strings.Join(primaryKey, ", "), bucketsText(t.Options))
-	return nil
+	return c.checkNew(t, what, topic, fields, key)
 }
 
-func bucketsText(options map[string]string) string {
-	if n := options["bucket"]; n != "" {
-		return "bucket " + n
-	}
-	return "a bucket count of the sink's choice"
-}
-
-// sample returns the first record of a topic, nil when there is none.
-func (c *checker) sample(ctx context.Context, topic string, starts, ends map[int32]kadm.ListedOffset) (*kgo.Record, error) {
+// sample returns the first records of a topic, none when it is empty.
+func (c *checker) sample(ctx context.Context, topic string, starts, ends map[int32]kadm.ListedOffset) ([]*kgo.Record, error) {
 	from := map[int32]kgo.Offset{}
 	for p, start := range starts {
 		if end, ok := ends[p]; ok && end.Offset > start.Offset && start.Err == nil {
@@ -294,9 +308,9 @@ func (c *checker) sample(ctx context.Context, topic string, starts, ends map[int
 	ctx, cancel := context.WithTimeout(ctx, sampleWithin)
 	defer cancel()
 	for {
-		fetches := client.PollRecords(ctx, 1)
+		fetches := client.PollRecords(ctx, recordsSampled)
 		if records := fetches.Records(); len(records) > 0 {
-			return records[0], nil
+			return records, nil
 		}
 		if ctx.Err() != nil {
 			return nil, nil // nothing but markers of transactions

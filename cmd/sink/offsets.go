@@ -124,6 +124,7 @@ type place struct {
 	start, end int64         // of the log; -1: there is no such partition
 	topicID    string        // of the topic now
 	note       string
+	stops      bool // the note is why the table would not go on
 }
 
 // tableOffsets is what there is to say of one table.
@@ -219,37 +220,37 @@ func (o *offsets) placeOf(t *tableOffsets, tp table.TopicPartition, starts, ends
 	if g, ok := o.group.Lookup(tp.Topic, tp.Partition); ok && g.Err == nil {
 		p.group, metadata = g.At, g.Metadata
 	}
-	p.note = o.noteOf(t, &p, metadata)
+	p.note, p.stops = o.noteOf(t, &p, metadata)
 	return p
 }
 
-// noteOf says what is odd about a partition: what would stop the table comes first.
-func (o *offsets) noteOf(t *tableOffsets, p *place, metadata string) string {
+// noteOf says what is odd about a partition, and whether the table stops for it: what would stop it comes first.
+func (o *offsets) noteOf(t *tableOffsets, p *place, metadata string) (note string, stops bool) {
 	if p.end < 0 {
-		return "the topic or partition is gone"
+		return "the topic or partition is gone", false
 	}
 	if p.mapped == nil {
 		switch {
 		case t.err != nil:
-			return "no map"
+			return "no map", false
 		case t.exists && !t.state.Fresh:
-			return "not in the map: begins at the start of the log"
+			return "not in the map: begins at the start of the log", false
 		}
-		return "begins at kafka.start, " + o.cfg.Kafka.Start
+		return "begins at kafka.start, " + o.cfg.Kafka.Start, false
 	}
 	switch verdict := commit.JudgeOffset(t.state, t.name, p.mapped.Offset, p.group, metadata); {
 	case p.mapped.TopicID != "" && p.topicID != "" && p.mapped.TopicID != p.topicID:
-		return "the topic was deleted and made anew: rebase"
+		return "the topic was deleted and made anew: rebase", true
 	case p.mapped.Offset < p.start:
-		return fmt.Sprintf("%s records are gone from the log: rebase", humanCount(p.start-p.mapped.Offset))
+		return fmt.Sprintf("%s records are gone from the log: rebase", humanCount(p.start-p.mapped.Offset)), true
 	case p.group >= 0 && verdict == commit.OffsetRollback:
-		return "the group is ahead of the table, which was rolled back: rebase"
+		return "the group is ahead of the table, which was rolled back: rebase", true
 	case p.group >= 0 && verdict == commit.OffsetForward:
-		return "the group is ahead over records that gave no rows"
+		return "the group is ahead over records that gave no rows", false
 	case p.group >= 0 && p.group != p.mapped.Offset:
-		return "the group's offset is ignored"
+		return "the group's offset is ignored", false
 	}
-	return ""
+	return "", false
 }
 
 // show prints the places of the tables.

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// put writes records without a schema part; an empty value is a tombstone.
+func (b *broker) put(topic string, values ...string) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.address))
+	require.NoError(b.t, err)
+	defer client.Close()
+	for _, v := range values {
+		r := &kgo.Record{Topic: topic, Key: []byte(`{"id":1}`)}
+		if v != "" {
+			r.Value = []byte(v)
+		}
+		require.NoError(b.t, client.ProduceSync(b.t.Context(), r).FirstErr())
+	}
+}
+
+// TestCheckAgreesWithRun holds check to its word: it succeeds where run does and fails where a table would stop, for the
+// mistakes of a beginner.
+func TestCheckAgreesWithRun(t *testing.T) {
+	b := newBroker(t)
+	b.produce(500)
+	for _, topic := range []string{"junk", "plain", "mixed"} {
+		require.NoError(t, b.cluster.CreateTopic(topic, 1, nil))
+	}
+	const event = `{"before":null,"after":{"id":1},"source":{"db":"d","table":"t"},"op":"c","ts_ms":1}`
+	b.put("junk", "hello")
+	b.put("plain", event)
+	b.put("mixed", "hello", event)
+	for i, c := range []struct {
+		topic, keys string
+		want        string // in the messages of check; empty: both are fine
+	}{
+		{ordersTopic, "", ""},
+		{ordersTopic, "options: {bucket: -1}", "bucket is -1"},
+		{ordersTopic, "options: {merge-engine: aggregation}", "set it to deduplicate"},
+		{ordersTopic, "options: {changelog-producer: lookup}", "changelog-producer"},
+		{ordersTopic, "options: {file.format: orc}", "set it to parquet"},
+		{ordersTopic, "primary-key: [nosuch]", "primary-key names nosuch, which is no column; there are: id, customer_id, status"},
+		{ordersTopic, "partition-by: [nosuch]", "partition-by names nosuch, which is no column"},
+		{ordersTopic, "partition-by: [customer_id], primary-key: [id]", "customer_id"},
+		{ordersTopic, "partition-by: [customer_id]", ""},
+		{ordersTopic, "metadata: {op: op}", ""},
+		{"junk", "", "set on-error to dead-letter or skip"},
+		{"junk", "on-error: skip", ""},
+		{"plain", "", "name its columns under `columns:`"},
+		{"plain", "columns: {id: BIGINT}", ""},
+		{"plain", "columns: {id: BIGINT}, primary-key: [key]", "primary-key names key"},
+		{"mixed", "columns: {id: BIGINT}", "set on-error to dead-letter or skip"},
+		{"mixed", "columns: {id: BIGINT}, on-error: skip", ""},
+		{"mixed", "columns: {id: BIGINT}, on-error: dead-letter, dead-letter: {path: _dead}", ""},
+	} {
+		t.Run(fmt.Sprint(i, " ", c.topic, " ", c.keys), func(t *testing.T) {
+			keys := c.keys
+			if keys != "" {
+				keys = ", " + keys
+			}
+			b.config(fmt.Sprintf("tables: [{topic: %s, table: d.t%d%s}]", c.topic, i, keys))
+			code, stdout, stderr := b.sink("", "check")
+			ran, _, log := b.sink("", "run", "--until-end")
+			require.Equal(t, ran, code, "check: %s%s\nrun: %s", stdout, stderr, log)
+			if c.want == "" {
+				require.Zero(t, code)
+				return
+			}
+			require.Equal(t, 1, code, "check: %s%s\nrun: %s", stdout, stderr, log)
+			require.Contains(t, stderr, c.want)
+		})
+	}
+}
+
+// TestCheckFindsWhatWouldStop looks for what makes a table stop later, or as soon as it goes on.
+func TestCheckFindsWhatWouldStop(t *testing.T) {
+	b := newBroker(t)
+	b.produce(400)
+
+	file := "on-error: dead-letter"
+	b.config(file)
+	code, _, stderr := b.sink("", "check")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "topic sink.dead: is not there, but table shop.orders puts records aside there")
+	require.NoError(t, b.cluster.CreateTopic("sink.dead", 1, nil))
+	code, _, stderr = b.sink("", "check")
+	require.Zero(t, code, stderr)
+
+	b.config("")
+	code, _, stderr = b.sink("", "run", "--until-end")
+	require.Zero(t, code, stderr)
+	b.produce(400)
+	require.NoError(t, b.cluster.DeleteRecords(ordersTopic, 0, b.cluster.PartitionInfo(ordersTopic, 0).HighWatermark))
+	code, _, stderr = b.sink("", "check")
+	require.Equal(t, 1, code)
+	require.Regexp(t, `table shop.orders: topic shop.public.orders partition 0: [\d,]+ records are gone from the log: .sink offsets rebase shop.orders.`, stderr)
+
+	// An option that Paimon does not have is kept, and told of.
+	b.config("tables: [{topic: shop.public.orders, table: a.b, options: {bukcet: 3}}]")
+	code, stdout, stderr := b.sink("", "check")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "option bukcet is none that Paimon is known to have")
+	require.Contains(t, stdout, "bucket 4 by default")
+	require.Equal(t, 1, strings.Count(stdout, "note "), stdout)
+}
