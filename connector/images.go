@@ -18,17 +18,15 @@ const (
 // taken back, or written with what is known, or refused, as on-missing-before says.
 //
 // A delete's before is no proof by itself: under PostgreSQL's REPLICA IDENTITY DEFAULT Debezium fills it with made-up values. So
-// trust is learned from updates: one with a before proves a full identity, one without disproves it; until then, and
-// where it is disproved, a delete whose other columns are all null or made up counts as one without a before image.
+// trust is learned from updates: one with a before proves a full identity, one without disproves it; until then a delete
+// whose other columns are all null or made up counts as one without a before image, and where it is disproved every one.
 func (w *worker) checkImages(plan *plan, event debezium.Event) error {
 	if event.Op == debezium.OpUpdate {
 		w.learn(event.Before == debezium.BeforeFull)
 	}
 	missing := event.Before == debezium.BeforeMissing || event.Before == debezium.BeforeKeyOnly
-	if event.Before == debezium.BeforeSuspect {
-		missing = w.intake.trust[w.identity()] != identityFull
-	}
-	if !missing && len(event.Unavailable) == 0 {
+	madeUp := event.Op == debezium.OpDelete && w.doubtful(event.Before)
+	if missing = missing || madeUp; !missing && len(event.Unavailable) == 0 {
 		return nil
 	}
 	if w.cfg.OnMissingBefore != Accept {
@@ -39,7 +37,7 @@ func (w *worker) checkImages(plan *plan, event debezium.Event) error {
 			return err
 		}
 	}
-	if event.Before == debezium.BeforeSuspect { // made-up values are not written as if they were data
+	if madeUp { // such values are not written as if they were data
 		batch := w.writer.Batch()
 		batch.Truncate(event.First)
 		if _, err := plan.AppendKey(&w.intake.frame, batch); err != nil {
@@ -48,6 +46,18 @@ func (w *worker) checkImages(plan *plan, event debezium.Event) error {
 	}
 	w.counters.update(func(s *TableStats) { s.MissingBefore++ })
 	return nil
+}
+
+// doubtful reports whether the before image of a delete may be made up. Without the schema part a made-up column default
+// looks like a value, so once an update has come without its before, no delete is believed.
+func (w *worker) doubtful(before debezium.BeforeImage) bool {
+	switch w.intake.trust[w.identity()] {
+	case identityFull:
+		return false
+	case identityPartial:
+		return before == debezium.BeforeSuspect || before == debezium.BeforeFull
+	}
+	return before == debezium.BeforeSuspect
 }
 
 // unwritable refuses to put what stands for an unknown value into a table: a column that allows NULL gets that, others
