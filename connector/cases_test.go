@@ -26,7 +26,8 @@ import (
 
 // Small inputs that have made other sinks fail, each with the right table, changelog and offsets. Each is run with all
 // events in one checkpoint, with a checkpoint for every event, and with a process that is killed after each step of a
-// checkpoint and started again: what a reader sees must be the same. Time is virtual.
+// checkpoint and started again: what a reader sees must be the same. So must it be when a call of the store fails once. Time is
+// virtual.
 
 // event is one Kafka record of a case.
 type event struct {
@@ -155,6 +156,11 @@ func (s *stage) start(cfg Config) *process {
 		defer close(p.ended)
 		p.err = p.c.Run(ctx)
 	}()
+	s.t.Cleanup(func() {
+		if p.running() { // the test has failed
+			p.kill()
+		}
+	})
 	return p
 }
 
@@ -227,7 +233,7 @@ func play(t *testing.T, sc script) {
 		p := s.start(cfg)
 		for _, e := range sc.events {
 			s.emit(topics[0], e)
-			for p.running() && !s.caughtUp(cfg.Group, topics) {
+			for p.running() && !s.caughtUp(cfg.Group, topics[:1]) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}
@@ -254,6 +260,24 @@ func play(t *testing.T, sc script) {
 			}
 		}
 	})
+	act("failing", func(t *testing.T, s *stage, _ *object.Mem, cfg Config) {
+		for _, e := range sc.events {
+			s.emit(topics[0], e)
+		}
+		for _, rule := range failures {
+			for fired := 1; fired > 0; {
+				rule.Nth += 3 + 2*sc.skips
+				store, cfg := object.NewMem(), cfg
+				fault := object.NewFault(store, rule)
+				cfg.Group, cfg.Store = fmt.Sprintf("%s %d", rule.Effect, rule.Nth), fault
+				p := s.start(cfg)
+				<-p.ended
+				fired = fault.Fired()
+				t.Logf("%s call %d: %v", rule.Effect, rule.Nth, fault.Log())
+				sc.judge(t, s, store, cfg, p.err)
+			}
+		}
+	})
 }
 
 // killings are where a process is killed: after each call that changes the store, and before a snapshot is made.
@@ -261,6 +285,9 @@ var killings = []object.Rule{
 	{Ops: []object.Op{object.OpPut, object.OpCreate, object.OpWriter, object.OpClose, object.OpCopy, object.OpDelete}, Effect: object.CrashAfter},
 	{Ops: []object.Op{object.OpCreate}, Path: "snapshot-*", Effect: object.CrashBefore},
 }
+
+// failures are calls that change the store and fail once, before or after they have done so.
+var failures = []object.Rule{{Effect: object.FailBefore}, {Effect: object.FailAfter}}
 
 // untilKilled runs a process with small checkpoints until the rule kills it, or there is nothing more to do.
 func (s *stage) untilKilled(store *object.Mem, cfg Config, rule object.Rule) bool {

@@ -55,7 +55,7 @@ func TestToast(t *testing.T) {
 			all := append(full[:5:5], 2)
 			all[[]int{0, 1, 1, 2, 3, 4}[i]] = column.value
 			poor := event{key: keyOf(1), value: value("u", "null", fmt.Sprintf(cells, all...))}
-			sc := script{skips: 9, events: []event{create, poor, next}}
+			sc := script{skips: 30, events: []event{create, poor, next}}
 			settings := func(policy Policy) func(*Table) {
 				return func(m *Table) {
 					toastColumns(m)

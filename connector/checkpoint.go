@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -21,7 +22,7 @@ const retryWithin = 10 * time.Minute
 // flight is a checkpoint under way: sealed rows, and the offsets that they stand for. Its goroutine writes result and
 // closes done.
 type flight struct {
-	sealed  *flush.Checkpoint // nil when there are only letters
+	sealed  *flush.Checkpoint // nil when there are only letters and no table
 	letters []letter
 	from    table.Offsets // of the partitions below, what the newest map held
 	to      table.Offsets // partitions that moved, and where to
@@ -40,7 +41,7 @@ type flight struct {
 
 // checkpointIfDue seals a checkpoint when time, bytes, records or the goal ask for it, and none is under way.
 func (w *worker) checkpointIfDue() {
-	if w.flight != nil || w.records == 0 || w.problem() != nil || w.care.behind.Load() {
+	if w.flight != nil || w.records == 0 && !w.moved || w.problem() != nil || w.care.behind.Load() {
 		return
 	}
 	limits := w.c.cfg.Checkpoint
@@ -77,10 +78,9 @@ func (w *worker) seal() {
 		}
 	}
 	records := w.records
-	w.records = 0
+	w.records, w.moved = 0, false
 	w.timer.Stop()
-	letters := w.intake.letters
-	w.intake.letters = nil
+	letters := w.takeLetters()
 	rows := w.writer != nil && !w.writer.Empty()
 	if !rows && len(letters) == 0 {
 		w.publish(to)
@@ -91,8 +91,8 @@ func (w *worker) seal() {
 		letters: letters, from: from, to: to, learned: w.learned(), records: records, size: w.buffered.Load(),
 		newest: w.intake.newest, began: time.Now(), cancel: cancel, done: make(chan struct{}),
 	}
-	if rows {
-		f.sealed = w.writer.Seal()
+	if rows || len(letters) > 0 && w.writer != nil {
+		f.sealed = w.writer.Seal() // without rows too: a snapshot keeps the next process from putting the same letters into another file
 	}
 	if w.committer != nil {
 		if err := w.adopt(); err != nil { // another writer's schema, seen by the last commit
@@ -121,7 +121,9 @@ func (w *worker) carry(ctx context.Context, committer *commit.Committer, f *flig
 			}
 			delivered = true
 		}
-		if f.sealed == nil {
+		if f.sealed == nil { // there is no table yet, and the group's offsets are all that remembers the letters
+			w.publish(f.to)
+			w.c.offsets.commit(ctx, slices.Collect(maps.Keys(f.to)))
 			return struct{}{}, nil
 		}
 		if !flushed {
@@ -312,6 +314,10 @@ func (w *worker) cover() {
 
 // spill writes the fullest buffers early, to files that the next checkpoint makes visible.
 func (w *worker) spill(ctx context.Context) {
+	if w.intake.letterBytes > 0 && w.flight == nil && w.problem() == nil {
+		w.seal() // letters cannot be spilled
+		return
+	}
 	if w.writer == nil || w.problem() != nil {
 		return
 	}
@@ -342,7 +348,8 @@ func (w *worker) discard() {
 		w.writer.Discard(context.WithoutCancel(w.c.life))
 		w.account()
 	}
-	w.intake.letters = nil
-	w.records = 0
+	w.takeLetters()
+	w.account()
+	w.records, w.moved = 0, false
 	w.timer.Stop()
 }

@@ -14,13 +14,14 @@ import (
 // intake is how a worker's records become rows: a decoder for each topic, and a plan for each row type that the events
 // declare, all bound to one version of the table's schema.
 type intake struct {
-	decoders map[string]*debezium.Decoder
-	plans    map[*debezium.Shape]*plan
-	record   debezium.Record
-	frame    debezium.Frame
-	newest   time.Time         // Kafka timestamp of the newest record applied since the start
-	trust    map[string]string // by topic: what was learned of its before images
-	letters  []letter          // put aside since the last seal
+	decoders    map[string]*debezium.Decoder
+	plans       map[*debezium.Shape]*plan
+	record      debezium.Record
+	frame       debezium.Frame
+	newest      time.Time         // Kafka timestamp of the newest record applied since the start
+	trust       map[string]string // by topic: what was learned of its before images
+	letters     []letter          // put aside since the last seal
+	letterBytes int64             // of their records
 }
 
 // plan is a debezium.Plan with what the worker checks beside it.
@@ -54,6 +55,9 @@ func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
 	}
 	key, err := f.KeyNames()
 	if err != nil {
+		return nil, err
+	}
+	if err := w.checkSource(); err != nil {
 		return nil, err
 	}
 	if err := w.shapeTable(ctx, f.Shape, key); err != nil {

@@ -17,8 +17,9 @@ import (
 // Letters is where records that are put aside go: a Kafka topic, or files in the store. One of the two is set.
 //
 // Letters are written before the checkpoint that covers their records. In files they are exactly once: the name of a
-// file tells its records, so a checkpoint that is repeated writes the same file again. In a topic they are at least once, and
-// told apart by their key, which is their coordinates.
+// file tells its first record, so a checkpoint that is repeated writes the same file again, and each checkpoint with letters
+// makes a snapshot. Before the table exists the group's offsets stand in for that. In a topic letters are at least once, and told
+// apart by their key, which is their coordinates.
 type Letters struct {
 	Topic string
 	Path  string // folder in the warehouse; one file a checkpoint and partition below it
@@ -54,8 +55,16 @@ func (w *worker) putAside(rec *kgo.Record, reason string, cause error) {
 		l.Headers = append(l.Headers, headerText{Key: h.Key, Value: slices.Clone(h.Value)})
 	}
 	w.intake.letters = append(w.intake.letters, l)
+	w.intake.letterBytes += int64(len(rec.Key)+len(rec.Value)) + recordOverhead
 	w.log.Warn().Str("reason", reason).Str("cause", cause.Error()).Msg("record put aside")
 	w.counters.update(func(s *TableStats) { s.DeadLetters++ })
+}
+
+// takeLetters hands over what was put aside since the last time.
+func (w *worker) takeLetters() []letter {
+	letters := w.intake.letters
+	w.intake.letters, w.intake.letterBytes = nil, 0
+	return letters
 }
 
 // deliver writes the letters of a checkpoint.
