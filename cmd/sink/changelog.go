@@ -63,9 +63,9 @@ partitions; "phase" is "full" for the rows that --from full begins with.`,
 	format.addTo(cmd)
 	f := cmd.Flags()
 	f.StringVar(&from, "from", "earliest", "where to begin: a snapshot, earliest, latest or full")
-	f.Int64Var(&options.To, "to", 0, "last snapshot to print (default all there are)")
+	f.Var((*count)(&options.To), "to", "last snapshot to print (default all there are)")
 	f.BoolVar(&follow, "follow", false, "wait for more, until Ctrl-C")
-	f.Int64Var(&limit, "limit", 0, "how many changes to print; 0: all")
+	f.Var((*count)(&limit), "limit", "how many changes to print; 0: all")
 	f.StringSliceVar(&options.Columns, "columns", nil, "columns to print, in this order (default all)")
 	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions([]string{"earliest", "latest", "full"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -94,14 +94,18 @@ func (a *app) changelog(ctx context.Context, t *scan.Table, from scan.Start, opt
 		return misuse(err)
 	}
 	out := newChangePrinter(a, format, t.Schema(), fields)
-	left := limit
+	left, any := limit, false
 	for c, err := range t.Changes(ctx, from, options) {
 		if errors.Is(err, context.Canceled) && options.Poll > 0 {
 			break // Ctrl-C is how following ends
 		}
+		if err != nil && !any {
+			return err // a header alone is no result
+		}
 		if err != nil {
 			return errors.Join(out.close(), err)
 		}
+		any = true
 		n := c.Batch.Len()
 		if limit > 0 {
 			n = int(min(int64(n), left))

@@ -111,7 +111,7 @@ func (c *checker) checkStore(ctx context.Context) {
 	case errors.Is(err, object.ErrNoConditionalCreate):
 		c.say(checkFail, "store", "%s: %v (If-None-Match): use a store that has it, or set `single-writer: true` if no other process ever writes these tables", c.cfg.Warehouse, err)
 	case err != nil:
-		c.say(checkFail, "store", "%s: %v", c.cfg.Warehouse, err)
+		c.say(checkFail, "store", "%v", unusable(c.cfg, err))
 		return
 	default:
 		c.say(checkOK, "store", "%s can be written and read, and of two creates of one name one wins", c.cfg.Warehouse)
@@ -169,6 +169,8 @@ func (c *checker) checkGroup(ctx context.Context) {
 	switch {
 	case errors.Is(err, kerr.GroupIDNotFound), err == nil && (g.State == "Dead" || g.State == ""):
 		c.say(checkOK, "group", "%s is new", c.cfg.Kafka.Group)
+	case errors.Is(err, kerr.CoordinatorNotAvailable):
+		c.say(checkNote, "group", "%s cannot be described: the brokers have no coordinator for it now, as when no group has ever been; look again in a moment", c.cfg.Kafka.Group)
 	case err != nil:
 		c.say(checkNote, "group", "%s cannot be described: %v", c.cfg.Kafka.Group, err)
 	case g.ProtocolType != "" && g.ProtocolType != "consumer":

@@ -79,7 +79,7 @@ them, each with a changelog that streaming readers can trust.
   sink run -c sink.yaml                       # the service
   sink read shop.orders -c sink.yaml          # rows, as a batch reader sees them
   sink changelog shop.orders -c sink.yaml     # changes, as a streaming reader sees them`,
-		Args:              cobra.NoArgs,
+		Args:              knownCommand,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
@@ -109,4 +109,17 @@ func oneTable(_ *cobra.Command, args []string) error {
 		return errors.New("name one table, as database.table")
 	}
 	return nil
+}
+
+// knownCommand refuses what is no command, and names those that look like it.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return fmt.Errorf("there is no command %q%s", args[0], hint)
 }

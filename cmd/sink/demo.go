@@ -151,7 +151,7 @@ func (d *demo) prepare() (err error) {
 func claimFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the demo's folder: %w", err)
+		return fmt.Errorf("the demo's folder: %w; choose another with --dir", err)
 	}
 	if len(entries) > 0 {
 		if _, err := os.Stat(filepath.Join(dir, demoMark)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sink/table"
 	"sink/table/object"
@@ -113,8 +114,8 @@ func (t *totals) add(b *table.Batch, i int, sign int64) {
 
 // further says how to look further.
 func (d *demo) further() error {
-	sink := filepath.Base(os.Args[0])
-	if path, err := os.Executable(); err == nil && filepath.Base(path) != "sink" {
+	sink := os.Args[0]
+	if path, err := os.Executable(); err == nil && strings.Contains(path, "go-build") { // a binary that go run keeps to itself
 		sink = "go run ./cmd/sink"
 	}
 	dir := filepath.ToSlash(d.dir)

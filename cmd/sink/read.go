@@ -59,10 +59,10 @@ base64, maps as lists of pairs.`,
 	where.addTo(cmd)
 	format.addTo(cmd)
 	f := cmd.Flags()
-	f.Int64Var(&at.Snapshot, "snapshot", 0, "snapshot to read (default the newest)")
+	f.Var((*count)(&at.Snapshot), "snapshot", "snapshot to read (default the newest)")
 	f.StringVar(&at.Tag, "tag", "", "tag to read")
 	f.StringVar(&when, "at", "", "time to read at, such as 2024-05-01T12:00:00Z")
-	f.Int64Var(&limit, "limit", 0, "how many rows to print; 0: all")
+	f.Var((*count)(&limit), "limit", "how many rows to print; 0: all")
 	f.StringSliceVar(&options.Columns, "columns", nil, "columns to print, in this order (default all)")
 	f.BoolVar(&anyhow, "unordered", false, "bucket by bucket instead of by primary key: less memory for a table of many partitions")
 	return cmd

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -156,7 +157,15 @@ func openStore(ctx context.Context, cfg *config.Config, logger zerolog.Logger) (
 		return store, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("warehouse %s: %w", cfg.Warehouse, err)
+		return nil, fmt.Errorf("warehouse %w", unusable(cfg, err))
 	}
 	return store, nil
+}
+
+// unusable says what a user can do about a warehouse that cannot be written.
+func unusable(cfg *config.Config, err error) error {
+	if folder, ok := strings.CutPrefix(cfg.Warehouse, "file://"); ok {
+		return fmt.Errorf("%s: %w; make folder %s one that this user may write, or correct `warehouse:`", cfg.Warehouse, err, folder)
+	}
+	return fmt.Errorf("%s: %w", cfg.Warehouse, err)
 }

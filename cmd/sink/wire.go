@@ -142,7 +142,7 @@ func (m *mapper) columns() []table.Field {
 	for _, c := range m.t.Columns {
 		typ, err := parseType(c.Text)
 		if err != nil {
-			m.problem("columns."+c.Name, "%v", err)
+			m.problem("columns."+c.Name, "%v; types are such as BIGINT, DECIMAL(10, 2), STRING, BYTES, DATE, TIMESTAMP(6)", err)
 			continue
 		}
 		out = append(out, table.Field{Name: c.Name, Type: typ})

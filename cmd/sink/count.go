@@ -1,0 +1,24 @@
+package main
+
+import (
+	"errors"
+	"strconv"
+)
+
+// count is a flag that takes whole numbers from 0 on.
+type count int64
+
+// Set, String and Type make it a flag.
+func (c *count) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 {
+		return errors.New("wants a whole number from 0 on")
+	}
+	*c = count(n)
+	return nil
+}
+
+func (c *count) String() string { return strconv.FormatInt(int64(*c), 10) }
+
+// Type names the kind of value in help texts.
+func (c *count) Type() string { return "int" }
