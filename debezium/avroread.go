@@ -27,8 +27,17 @@ func (r *avroReader) err() error {
 	return nil
 }
 
-// long reads an int or a long.
+// long reads an int or a long. Most are of one byte: lengths, and which type of a union follows.
 func (r *avroReader) long() int64 {
+	if r.i < len(r.b) && r.b[r.i] < 0x80 && !r.failed {
+		r.i++
+		u := r.b[r.i-1]
+		return int64(u>>1) ^ -int64(u&1)
+	}
+	return r.longer()
+}
+
+func (r *avroReader) longer() int64 {
 	u, n := binary.Uvarint(r.b[r.i:])
 	if n <= 0 || r.failed {
 		r.failed = true
@@ -90,7 +99,7 @@ func (r *avroReader) skip(t *avroType) {
 	case avroBoolean:
 		r.take(1)
 	case avroInt, avroLong, avroEnum:
-		r.long()
+		r.skipLong()
 	case avroFloat:
 		r.take(4)
 	case avroDouble:
@@ -113,10 +122,39 @@ func (r *avroReader) skip(t *avroType) {
 			}
 		}
 	case avroRecord:
-		for i := range t.fields {
-			r.skip(t.fields[i].typ)
+		r.skipRecord(t)
+	}
+}
+
+// skipRecord passes over a record. Every event's images go through here before they are read, for the op comes last.
+func (r *avroReader) skipRecord(t *avroType) {
+	for i := range t.fields {
+		typ := t.fields[i].typ
+		if typ.kind == avroUnion {
+			typ = r.option(typ)
+		}
+		switch typ.kind {
+		case avroNull:
+		case avroInt, avroLong:
+			r.skipLong()
+		case avroBytes, avroString:
+			r.bytes()
+		default:
+			r.skip(typ)
 		}
 	}
+}
+
+// skipLong passes over an int or a long.
+func (r *avroReader) skipLong() {
+	for i := r.i; i < len(r.b) && i < r.i+binary.MaxVarintLen64 && !r.failed; i++ {
+		if c := r.b[i]; c < 0x80 {
+			r.failed = c > 1 && i == r.i+binary.MaxVarintLen64-1 // more than 64 bits
+			r.i = i + 1
+			return
+		}
+	}
+	r.failed = true
 }
 
 // cell reads a value into one cell. It returns errUnavailable for a placeholder, having appended nothing.
