@@ -16,6 +16,13 @@ import (
 
 func ref(text string) *string { return &text }
 
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
 // tablesOf are the tables of a database on disk.
 func tablesOf(t testing.TB, l lake, database string) []string {
 	t.Helper()
