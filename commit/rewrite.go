@@ -43,6 +43,12 @@ func (t *task) identity() (user string, identifier int64) {
 	return rewriteUser, t.view.newest.ID + 1
 }
 
+// claimsMap reports whether a snapshot has a map, be it one that cannot be read.
+func claimsMap(s *manifest.Snapshot) bool {
+	_, ours, err := table.ParseProgress(s.Properties)
+	return ours || err != nil
+}
+
 // Owner returns the commit user whose map of offsets a table carries: that of the newest snapshot with one. ok is false when
 // no snapshot that is left has a map: then the table is not the sink's, or its history is lost. A job that rewrites files
 // commits under this user, so that the map goes on in its snapshots.
@@ -57,7 +63,7 @@ func Owner(ctx context.Context, cfg Config) (user string, ok bool, err error) {
 		if err != nil {
 			return "", false, fmt.Errorf("table %s: %w", cfg.Path, err)
 		}
-		if _, ours, err := table.ParseProgress(s.Properties); ours || err != nil {
+		if claimsMap(s) {
 			return s.CommitUser, true, nil
 		}
 	}

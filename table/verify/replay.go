@@ -29,8 +29,7 @@ func (c *checker) replay(ctx context.Context, snapshots []*manifest.Snapshot) er
 	if c.options.Replay == ReplayNone || len(snapshots) == 0 {
 		return nil
 	}
-	ignores, err := s.OptionBool("ignore-delete")
-	if err != nil || ignores || !strings.EqualFold(s.Option("merge-engine"), "deduplicate") || strings.EqualFold(s.Option("changelog-producer"), "none") ||
+	if !strings.EqualFold(s.Option("ignore-delete"), "false") || !strings.EqualFold(s.Option("merge-engine"), "deduplicate") || strings.EqualFold(s.Option("changelog-producer"), "none") ||
 		s.Option("sequence.field") != "" || s.Options["record-level.expire-time"] != "" {
 		c.report(Info, "replay", "changelog", "not replayed: it needs merge-engine deduplicate, a changelog producer, and neither sequence.field nor ignore-delete")
 		return nil
