@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sink/debezium"
+	"sink/table"
 )
 
 // stride is how many records are applied between looks at the clock, the limits and the budget.
@@ -24,6 +25,9 @@ func (w *worker) apply(r run) {
 	if p == nil {
 		return
 	}
+	if w.scout != nil {
+		defer func() { w.scout.handOn(r, p.next) }()
+	}
 	for i, rec := range r.records {
 		if rec.Offset < p.next.Offset {
 			continue // another table of this topic is further behind
@@ -37,10 +41,7 @@ func (w *worker) apply(r run) {
 			}
 			return
 		}
-		if w.records == 0 {
-			w.since = time.Now()
-			w.timer.Reset(w.c.cfg.Checkpoint.Interval)
-		}
+		w.begins()
 		p.next.Offset, p.next.Epoch = rec.Offset+1, rec.LeaderEpoch
 		w.records++
 		if i%stride == stride-1 {
@@ -52,8 +53,20 @@ func (w *worker) apply(r run) {
 			return // stopped, or reading again
 		}
 	}
+	if r.next.Offset > p.next.Offset { // over records of other tables
+		w.begins()
+		p.next.Offset, p.next.Epoch, w.moved = r.next.Offset, r.next.Epoch, true
+	}
 	w.intake.newest = newest(w.intake.newest, r.records)
 	w.lag(r, p)
+}
+
+// begins notes that there is something to checkpoint.
+func (w *worker) begins() {
+	if w.records == 0 && !w.moved {
+		w.since = time.Now()
+		w.timer.Reset(w.c.cfg.Checkpoint.Interval)
+	}
 }
 
 func newest(t time.Time, records []*kgo.Record) time.Time {
@@ -89,7 +102,12 @@ func (w *worker) handle(p *partition, rec *kgo.Record) error {
 	for _, h := range rec.Headers {
 		in.Headers = append(in.Headers, debezium.Header{Key: h.Key, Value: h.Value})
 	}
-	err := w.take(p, deleted)
+	var err error
+	if w.scout != nil {
+		err = w.scout.take(rec, table.TopicPartition{Topic: rec.Topic, Partition: rec.Partition})
+	} else {
+		err = w.take(p, deleted)
+	}
 	if err == nil {
 		return nil
 	}
@@ -117,6 +135,8 @@ func (w *worker) judge(rec *kgo.Record, err error) error {
 			policy = w.cfg.SchemaChange
 		case reasonTruncate:
 			policy = w.cfg.OnTruncate
+		case notWanted:
+			policy = w.cfg.OnUnrouted
 		}
 	} else {
 		return err

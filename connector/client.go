@@ -42,11 +42,13 @@ func (c *Connector) clientOptions() []kgo.Opt {
 // subscription is what to subscribe to: exact names, or anchored patterns when any mapping has one.
 func (c *Connector) subscription() (topics []string, patterns bool) {
 	for _, t := range c.cfg.Tables {
-		patterns = patterns || t.Pattern != nil
+		patterns = patterns || t.Pattern != nil || t.open()
 	}
 	for _, t := range c.cfg.Tables {
 		if t.Pattern != nil {
 			topics = append(topics, "^(?:"+t.Pattern.String()+")$")
+		} else if t.open() {
+			topics = append(topics, "^[^_].*$")
 		}
 		for _, name := range t.Topics {
 			if patterns {

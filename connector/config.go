@@ -72,11 +72,16 @@ const (
 	Consumer Protocol = "consumer"
 )
 
-// Table maps topics to one table, or to one table for each match of a pattern.
+// Table maps records to one table, or to one table for each topic or source that matches.
 type Table struct {
-	Topics  []string       // exact names
-	Pattern *regexp.Regexp // anchored; instead of Topics
-	Name    string         // database.table; with Pattern it may use ${topic} and captures ${1}
+	Topics  []string         // exact names
+	Pattern *regexp.Regexp   // anchored; instead of Topics
+	Source  *regexp.Regexp   // anchored, on db.schema.table of an event's source; beside one of the above or alone: any topic
+	Except  []*regexp.Regexp // anchored, on the same: what is not taken
+	Ghosts  bool             // patterns take the shadow tables of online schema changes, too
+	Name    string           // database.table; may use ${topic}, ${db}, ${schema}, ${table} and captures ${1} of Source, else of Pattern
+	// NameCase is what becomes of letters in Name and in what is filled in.
+	NameCase Case
 
 	PrimaryKey  []string // empty: the fields of the record key
 	PartitionBy []string
@@ -87,6 +92,7 @@ type Table struct {
 	OnMissingBefore Policy // Fail, DeadLetter, Accept
 	OnTruncate      Policy // Fail, Apply, Ignore
 	SchemaChange    Policy // Evolve, Ignore, Fail, DeadLetter
+	OnUnrouted      Policy // Fail; else Skip: records that no mapping wants, where sources are looked at
 	Deduplicate     bool   // drop events that Debezium sends again: `deduplicate: source-position`
 	Compacted       bool   // the user accepts topics with cleanup.policy=compact
 	Disjoint        bool   // the user declares that several topics, or a changed key, never meet in one row

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"sink/table"
 )
 
@@ -22,8 +24,18 @@ type goal struct {
 	ends map[table.TopicPartition]int64
 }
 
-// newGoal asks the brokers where the topics end now.
+// newGoal asks the brokers where the topics end now. A partition may be changing its leader: it asks for a while.
 func newGoal(ctx context.Context, c *Connector, topics []string) (*goal, error) {
+	return backoff.Retry(ctx, func() (*goal, error) {
+		g, err := lookUpGoal(ctx, c, topics)
+		if err != nil && fatalKafka(err) {
+			err = backoff.Permanent(err)
+		}
+		return g, err
+	}, backoff.WithMaxElapsedTime(reachWithin/2), backoff.WithBackOff(retries()))
+}
+
+func lookUpGoal(ctx context.Context, c *Connector, topics []string) (*goal, error) {
 	g := &goal{c: c, ends: map[table.TopicPartition]int64{}}
 	if len(topics) == 0 {
 		return g, nil

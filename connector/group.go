@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -156,8 +158,13 @@ func (c *Connector) forget(partitions map[string][]int32) {
 
 // askRewind has the poll loop move partitions back; the worker drops all records dispatched before.
 func (c *Connector) askRewind(w *worker, to table.Offsets) {
+	if w.feeder != nil {
+		w.feeder.scout.refeed(w, to)
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	w.refuse(slices.Collect(maps.Keys(to))) // also what an earlier rewind, carried out meanwhile, has it accept
 	c.rewinds = append(c.rewinds, rewind{w, to})
 	c.wake()
 }
@@ -195,6 +202,7 @@ type partitionLog struct {
 	start, end int64  // first offset, and the last stable offset
 	partitions int    // of its topic
 	group      kadm.Offset
+	found      *found // where the table's scout is; nil: it has none
 }
 
 // describeLogs asks the brokers for the logs of the assigned partitions and the group's offsets in them.

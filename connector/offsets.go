@@ -1,8 +1,11 @@
 package connector
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,7 +64,7 @@ func (g *groupOffsets) commit(ctx context.Context, partitions []table.TopicParti
 			offsets[tp.Topic] = map[int32]kgo.EpochOffset{}
 		}
 		offsets[tp.Topic][tp.Partition] = kgo.EpochOffset{Offset: at.Offset, Epoch: at.Epoch}
-		metadata[tp] = commit.FormatOffsetMetadata(snapshots...)
+		metadata[tp] = metadataOf(snapshots)
 	}
 	if len(offsets) == 0 {
 		return
@@ -84,6 +87,22 @@ func (g *groupOffsets) commit(ctx context.Context, partitions []table.TopicParti
 	})
 	if failed != nil {
 		g.c.cfg.Log.Debug().Err(failed).Msg("group offsets not committed; the snapshots have them, and the next checkpoint sends them again")
+	}
+}
+
+// metadataOf returns the metadata of an offset. Where the tables are too many for it, it names as many as fit: the others
+// are less well looked after, but no record is lost (see scout).
+func metadataOf(marks []commit.Mark) string {
+	slices.SortStableFunc(marks, func(a, b commit.Mark) int {
+		return cmp.Compare(strings.Index(b.Table, routeMark), strings.Index(a.Table, routeMark)) // rules of routing first
+	})
+	routed := len(marks) > 0 && strings.HasPrefix(marks[0].Table, routeMark)
+	for {
+		text := commit.FormatOffsetMetadata(marks...)
+		if named, _ := commit.ParseOffsetMetadata(text); !routed || len(named) == len(marks) {
+			return text
+		}
+		marks = marks[:len(marks)*3/4]
 	}
 }
 

@@ -21,6 +21,10 @@ func (w *worker) assign(ctx context.Context, logs map[table.TopicPartition]parti
 		if w.problem() != nil {
 			return
 		}
+		if w.scout != nil {
+			offsets, err = w.scout.assign(ctx, logs)
+			return
+		}
 		if err = w.resume(ctx); err != nil || w.problem() != nil {
 			return
 		}
@@ -83,12 +87,14 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 	if p.next = p.mapped; !p.isMapped {
 		p.next = table.Cursor{Offset: log.start, Epoch: -1}
 	}
+	log.found.place(w, p)
 	if p.next.TopicID != "" && log.topicID != "" && p.next.TopicID != log.topicID {
 		return nil, fmt.Errorf("topic %s was deleted and made anew (topic id %s, the table has read %s): offsets of the old one mean nothing in the new one; "+
 			"compare the table with its source, then `sink offsets rebase` goes on with the new topic", tp.Topic, log.topicID, p.next.TopicID)
 	}
 	p.next.TopicID = log.topicID
-	fromEnd := w.state.Fresh && w.c.cfg.Start == Latest && log.group.At < 0
+	latest := w.state.Fresh && w.c.cfg.Start == Latest && log.found == nil
+	fromEnd := latest && log.group.At < 0
 	if log.group.At >= 0 {
 		switch commit.JudgeOffset(w.state, w.name, p.next.Offset, log.group.At, log.group.Metadata) {
 		case commit.OffsetForward:
@@ -97,8 +103,8 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 			return nil, fmt.Errorf("the group %s has offset %d of topic %s partition %d from a snapshot that the table no longer has: it was rolled back, or dropped and made anew; "+
 				"`sink offsets rebase` says where to go on", w.c.cfg.Group, log.group.At, tp.Topic, tp.Partition)
 		case commit.OffsetIgnored:
-			fromEnd = w.state.Fresh && w.c.cfg.Start == Latest
-			if p.isMapped && log.group.At != p.next.Offset {
+			fromEnd = latest
+			if p.isMapped && log.found == nil && log.group.At != p.next.Offset {
 				w.log.Warn().Str("topic", tp.Topic).Int32("partition", tp.Partition).Int64("group_offset", log.group.At).Int64("snapshot_offset", p.next.Offset).
 					Msg("the group's offset is not ours and is ignored; the snapshot's counts")
 			}
@@ -117,11 +123,34 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 	return p, err
 }
 
+// found tells where the scout of a table is: nothing before floor is missing from a table, and a table that no snapshot
+// knows begins at at.
+type found struct{ floor, at int64 }
+
+// place moves a position that the snapshots do not tell, or tell of long ago. A table that had rows when the group's offset
+// was committed and has no snapshot now was dropped: it begins at the start of the log.
+func (f *found) place(w *worker, p *partition) {
+	if f == nil {
+		return
+	}
+	if p.isMapped {
+		if f.floor > p.next.Offset {
+			p.next.Offset, p.next.Epoch = f.floor, -1
+		}
+		return
+	}
+	marks, _ := commit.ParseOffsetMetadata(p.log.group.Metadata)
+	dropped := w.state.NewestID == 0 && slices.ContainsFunc(marks, func(m commit.Mark) bool { return m.Table == w.name && m.Snapshot > 0 })
+	if !dropped {
+		p.next.Offset = f.at
+	}
+}
+
 // fixStart makes `start: latest` of a new table true in an empty snapshot, for all partitions of its topics, so that neither a
 // crash before the first row nor another instance moves it. A table that does not exist yet has only the group's offsets
 // to keep it.
 func (w *worker) fixStart(ctx context.Context) error {
-	if !w.state.Fresh || w.c.cfg.Start != Latest || w.committer == nil {
+	if !w.state.Fresh || w.c.cfg.Start != Latest || w.committer == nil || w.feeder != nil {
 		return nil
 	}
 	delta := table.Delta{Progress: table.Progress{Offsets: table.Offsets{}, MaxSequence: -1}}
@@ -164,6 +193,12 @@ func (w *worker) revoke(ctx context.Context, tps []table.TopicPartition) {
 	_ = w.do(ctx, func(context.Context) {
 		for w.applyNext() {
 		}
+		if w.scout != nil {
+			w.cover()
+			w.scout.leave(tps, func(fed *worker, own []table.TopicPartition) { fed.revoke(ctx, own) })
+			w.leave(tps)
+			return
+		}
 		w.cover()
 		w.leave(tps)
 	})
@@ -173,6 +208,11 @@ func (w *worker) revoke(ctx context.Context, tps []table.TopicPartition) {
 func (w *worker) lose(ctx context.Context, tps []table.TopicPartition) {
 	w.refuse(tps)
 	_ = w.do(ctx, func(context.Context) {
+		if w.scout != nil {
+			w.scout.leave(tps, func(fed *worker, own []table.TopicPartition) { fed.lose(ctx, own) })
+			w.leave(tps)
+			return
+		}
 		w.discard()
 		w.leave(tps)
 		w.restart(w.c.life)

@@ -74,30 +74,34 @@ func (c *Connector) topics(ctx context.Context) ([]string, error) {
 }
 
 func (c *Connector) wanted(topic string) bool {
-	return slices.ContainsFunc(c.cfg.Tables, func(t Table) bool { return t.matches(topic) })
+	for i := range c.cfg.Tables {
+		if c.takes(&c.cfg.Tables[i], topic) {
+			return true
+		}
+	}
+	return false
 }
 
-// matches reports whether the mapping wants the topic.
-func (t *Table) matches(topic string) bool {
-	if t.Pattern != nil {
-		m := t.Pattern.FindString(topic)
-		return m == topic && m != ""
-	}
-	return slices.Contains(t.Topics, topic)
-}
-
-// target returns the name of the table that a topic feeds: the mapping's, with ${topic} and captures ${1} filled in.
-func (t *Table) target(topic string) string {
-	if t.Pattern == nil {
-		return t.Name
-	}
-	template := strings.ReplaceAll(t.Name, "${topic}", strings.ReplaceAll(topic, "$", "$$"))
-	return string(t.Pattern.ExpandString(nil, template, topic, t.Pattern.FindStringSubmatchIndex(topic)))
+// takes reports whether a mapping reads a topic. One that says nothing of topics does not read dead letters.
+func (c *Connector) takes(t *Table, topic string) bool {
+	return t.Matches(topic) && !(t.open() && slices.ContainsFunc(c.cfg.Tables, func(o Table) bool { return o.Letters.Topic == topic }))
 }
 
 // checkCompaction refuses topics whose cleaner removes changes: a changelog read from them goes wrong.
 func (c *Connector) checkCompaction(ctx context.Context, topics []string) error {
-	if len(topics) == 0 {
+	var errs error
+	for i := range c.cfg.Tables {
+		t := &c.cfg.Tables[i]
+		own := slices.DeleteFunc(slices.Clone(topics), func(topic string) bool { return !c.takes(t, topic) })
+		if !t.open() { // else most are not for it: they are looked at when they turn out to be
+			errs = errors.Join(errs, c.checkCompactionOf(ctx, t, own))
+		}
+	}
+	return errs
+}
+
+func (c *Connector) checkCompactionOf(ctx context.Context, t *Table, topics []string) error {
+	if len(topics) == 0 || t.Compacted {
 		return nil
 	}
 	configs, err := c.admin.DescribeTopicConfigs(ctx, topics...)
@@ -106,46 +110,48 @@ func (c *Connector) checkCompaction(ctx context.Context, topics []string) error 
 		return nil
 	}
 	var errs error
-	for _, t := range c.cfg.Tables {
-		for _, topic := range topics {
-			if t.matches(topic) && !t.Compacted && compacted(configs, topic) {
-				errs = errors.Join(errs, fmt.Errorf("topic %s has cleanup.policy=compact: compaction removes changes, so a SUM over the changelog of table %s would go wrong; "+
-					"set cleanup.policy=delete on the topic, or `compacted: true` for the table to accept it", topic, t.target(topic)))
+	for _, topic := range topics {
+		if compacted(configs, topic) {
+			name := t.Name
+			if !t.BySource() {
+				name, _ = t.Target(topic, debezium.Source{})
 			}
+			errs = errors.Join(errs, fmt.Errorf("topic %s has cleanup.policy=compact: compaction removes changes, so a SUM over the changelog of table %s would go wrong; "+
+				"set cleanup.policy=delete on the topic, or `compacted: true` for the table to accept it", topic, name))
 		}
 	}
 	return errs
 }
 
-// checkSources refuses several topics that feed one table unless rows of different topics cannot meet.
+// checkSources refuses several topics that feed one table unless rows of different topics cannot meet, and two mappings to
+// one table. Where sources are looked at, it is found out when they come.
 func (c *Connector) checkSources(topics []string) error {
+	type user struct {
+		topic   string
+		mapping *Table
+	}
 	var errs error
-	first := map[string]string{}
+	first := map[string]user{}
 	for _, topic := range topics {
 		for i := range c.cfg.Tables {
 			t := &c.cfg.Tables[i]
-			if !t.matches(topic) {
+			if !c.takes(t, topic) || t.BySource() {
 				continue
 			}
-			name := t.target(topic)
-			if first[name] == "" {
-				first[name] = topic
-			} else if !t.disjoint() {
-				errs = errors.Join(errs, sharedTable(name, first[name], topic))
+			name, err := t.Target(topic, debezium.Source{})
+			switch u := first[name]; {
+			case err != nil:
+				errs = errors.Join(errs, err)
+			case u.mapping == nil:
+				first[name] = user{topic, t}
+			case u.mapping != t:
+				errs = errors.Join(errs, sharedMappings(name, u.mapping.Name, t.Name))
+			case !t.disjoint():
+				errs = errors.Join(errs, sharedTable(name, u.topic, topic))
 			}
 		}
 	}
 	return errs
-}
-
-// disjoint reports whether rows of different topics cannot have the same primary key.
-func (t *Table) disjoint() bool {
-	return t.Disjoint || slices.ContainsFunc(t.PrimaryKey, func(column string) bool { return t.Metadata[column] == debezium.MetadataTopic })
-}
-
-func sharedTable(name, topic, other string) error {
-	return fmt.Errorf("table %s is fed by topic %s and by topic %s: changes of one row could come from both, in no order; "+
-		"put a metadata column `topic` into primary-key, or set `disjoint: true` if their rows never meet", name, topic, other)
 }
 
 func compacted(configs kadm.ResourceConfigs, topic string) bool {
@@ -161,7 +167,8 @@ func compacted(configs kadm.ResourceConfigs, topic string) bool {
 	return false
 }
 
-// route returns the workers of the tables that a topic feeds, making those that are new.
+// route returns the workers that get the records of a topic, making those that are new: one for each table that the topic
+// feeds, and a scout for a mapping that goes by sources.
 func (c *Connector) route(topic string) ([]*worker, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,21 +178,12 @@ func (c *Connector) route(topic string) ([]*worker, error) {
 	var workers []*worker
 	for i := range c.cfg.Tables {
 		t := &c.cfg.Tables[i]
-		if !t.matches(topic) {
+		if !c.takes(t, topic) {
 			continue
 		}
-		name := t.target(topic)
-		w := c.workers[name]
-		if w == nil {
-			database, tableName, ok := strings.Cut(name, ".")
-			if !ok || database == "" || tableName == "" {
-				return nil, fmt.Errorf("topic %s: %q is no table name: it is database.table", topic, name)
-			}
-			w = newWorker(c, t, name, table.NewPath(database, tableName))
-			c.workers[name] = w
-			c.running.Go(w.run)
-		} else if !t.disjoint() {
-			w.askStop(sharedTable(name, "others", topic))
+		w, err := c.workerFor(t, topic)
+		if err != nil {
+			return nil, err
 		}
 		workers = append(workers, w)
 	}
@@ -193,12 +191,87 @@ func (c *Connector) route(topic string) ([]*worker, error) {
 	return workers, nil
 }
 
+// workerFor returns the worker that gets the records of a topic by a mapping. c.mu is held.
+func (c *Connector) workerFor(t *Table, topic string) (*worker, error) {
+	if t.BySource() {
+		w := c.scouts[t]
+		if w == nil {
+			w = newScout(c, t)
+			c.scouts[t], c.workers[w.name] = w, w
+			c.running.Go(w.run)
+		}
+		return w, nil
+	}
+	name, err := t.Target(topic, debezium.Source{})
+	if err != nil {
+		return nil, err
+	}
+	w := c.workers[name]
+	switch {
+	case w == nil:
+		database, tableName, _ := strings.Cut(name, ".")
+		w = newWorker(c, t, name, table.NewPath(database, tableName))
+		c.workers[name] = w
+		c.running.Go(w.run)
+	case w.cfg != t:
+		w.askStop(sharedMappings(name, w.cfg.Name, t.Name))
+	case !t.disjoint():
+		w.askStop(sharedTable(name, "others", topic))
+	}
+	return w, nil
+}
+
+// register notes that a scout's table is fed from a topic.
+func (c *Connector) register(w *worker, topic string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.fed[topic], w) {
+		c.fed[topic] = append(slices.Clip(c.fed[topic]), w)
+	}
+}
+
+// fedBy returns the tables that scouts feed from a topic.
+func (c *Connector) fedBy(topic string) []*worker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fed[topic]
+}
+
+// onlyMakes reports whether a table's name can come from this mapping and from no other.
+func (c *Connector) onlyMakes(t *Table, name string) bool {
+	makers := 0
+	for i := range c.cfg.Tables {
+		if c.cfg.Tables[i].makes(name) {
+			makers++
+		}
+	}
+	return makers == 1 && t.makes(name)
+}
+
+// otherTakes reports whether another mapping takes the events of a source, or has counted already that it does not.
+func (c *Connector) otherTakes(own *Table, topic string, source debezium.Source) bool {
+	before := true
+	for i := range c.cfg.Tables {
+		t := &c.cfg.Tables[i]
+		if t == own {
+			before = false
+		} else if c.takes(t, topic) && (!t.BySource() || before || t.Refuses(source) == "") {
+			return true
+		}
+	}
+	return false
+}
+
 // topicsOf returns the topics that feed a worker's table.
 func (c *Connector) topicsOf(w *worker) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	routes := c.routes
+	if w.feeder != nil {
+		routes = c.fed
+	}
 	var topics []string
-	for topic, workers := range c.routes {
+	for topic, workers := range routes {
 		if slices.Contains(workers, w) {
 			topics = append(topics, topic)
 		}
@@ -228,23 +301,31 @@ func (c *Connector) owned() []table.TopicPartition {
 	return partitions
 }
 
-// durable returns the lowest cursor of a partition among its tables, and the snapshots that stand for it; false where no
-// table has one yet.
+// durable returns the lowest cursor of a partition among its tables, and the snapshots that stand for it; false where a
+// table has none yet. A scout is asked before its tables: one that it finds meanwhile is among them before the scout passes it.
 func (c *Connector) durable(tp table.TopicPartition) (table.Cursor, []commit.Mark, bool) {
 	c.mu.Lock()
 	workers := c.routes[tp.Topic]
 	c.mu.Unlock()
 	var lowest table.Cursor
 	var marks []commit.Mark
-	for i, w := range workers {
+	ask := func(w *worker) bool {
 		at, mark, ok := w.durableAt(tp)
-		if !ok {
-			return table.Cursor{}, nil, false
-		}
-		if i == 0 || at.Offset < lowest.Offset {
+		if len(marks) == 0 || at.Offset < lowest.Offset {
 			lowest = at
 		}
 		marks = append(marks, mark)
+		return ok
+	}
+	for _, w := range workers {
+		if !ask(w) {
+			return table.Cursor{}, nil, false
+		}
+	}
+	for _, w := range c.fedBy(tp.Topic) {
+		if !ask(w) {
+			return table.Cursor{}, nil, false
+		}
 	}
 	return lowest, marks, len(workers) > 0
 }
@@ -253,14 +334,18 @@ func (c *Connector) durable(tp table.TopicPartition) (table.Cursor, []commit.Mar
 func (c *Connector) held(tp table.TopicPartition) bool {
 	c.mu.Lock()
 	workers := c.routes[tp.Topic]
+	fed := c.fed[tp.Topic]
 	c.mu.Unlock()
-	return slices.ContainsFunc(workers, func(w *worker) bool { return w.problem() != nil })
+	stopped := func(w *worker) bool { return w.problem() != nil }
+	return slices.ContainsFunc(workers, stopped) || slices.ContainsFunc(fed, stopped)
 }
 
 // allStopped reports whether there are tables and none can go on.
 func (c *Connector) allStopped() bool {
 	workers := c.allWorkers()
-	return len(workers) > 0 && !slices.ContainsFunc(workers, func(w *worker) bool { return w.problem() == nil })
+	return len(workers) > 0 && !slices.ContainsFunc(workers, func(w *worker) bool {
+		return w.problem() == nil && (w.feeder == nil || w.feeder.problem() == nil)
+	})
 }
 
 // problems returns why tables have stopped.

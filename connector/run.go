@@ -38,8 +38,10 @@ type Connector struct {
 	endLife context.CancelCauseFunc
 
 	mu         sync.Mutex
-	workers    map[string]*worker // by table
-	routes     map[string][]*worker
+	workers    map[string]*worker   // by table
+	routes     map[string][]*worker // by topic: those that the poll loop feeds
+	fed        map[string][]*worker // by topic: the tables of scouts
+	scouts     map[*Table]*worker
 	cursors    map[table.TopicPartition]map[*worker]int // generation of dispatches, by owned partition
 	generation int
 	rewinds    []rewind
@@ -58,6 +60,8 @@ func New(cfg Config) (*Connector, error) {
 		upkeep:   semaphore.NewWeighted(1),
 		workers:  map[string]*worker{},
 		routes:   map[string][]*worker{},
+		fed:      map[string][]*worker{},
+		scouts:   map[*Table]*worker{},
 		cursors:  map[table.TopicPartition]map[*worker]int{},
 		wake:     func() {},
 		ready:    make(chan struct{}),

@@ -27,7 +27,7 @@ func (w *worker) commitConfig() commit.Config {
 // sequence numbers above all that the table holds.
 func (w *worker) open() error {
 	for name, value := range w.state.Progress.Learned {
-		if strings.HasPrefix(name, "identity/") && w.intake.trust[name] == "" {
+		if (strings.HasPrefix(name, "identity/") || name == learnedSource || strings.HasPrefix(name, learnedSource+"/")) && w.intake.trust[name] == "" {
 			w.intake.trust[name] = value
 		}
 	}

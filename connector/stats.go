@@ -21,6 +21,7 @@ type TableStats struct {
 	Table   string
 	State   TableState
 	Problem string // why it is degraded or stopped
+	Routes  bool   // no table, but a mapping that finds its tables by the source of each record
 
 	Records       int64            // Kafka records applied, skipped ones included
 	Rows          map[string]int64 // changelog rows by kind: "+I", "-U", "+U", "-D"
