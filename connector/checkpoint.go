@@ -41,7 +41,7 @@ type flight struct {
 
 // checkpointIfDue seals a checkpoint when time, bytes, records or the goal ask for it, and none is under way.
 func (w *worker) checkpointIfDue() {
-	if w.flight != nil || w.records == 0 || w.problem() != nil || w.care.behind.Load() {
+	if w.flight != nil || w.records == 0 && !w.moved || w.problem() != nil || w.care.behind.Load() {
 		return
 	}
 	limits := w.c.cfg.Checkpoint
@@ -78,7 +78,7 @@ func (w *worker) seal() {
 		}
 	}
 	records := w.records
-	w.records = 0
+	w.records, w.moved = 0, false
 	w.timer.Stop()
 	letters := w.takeLetters()
 	rows := w.writer != nil && !w.writer.Empty()
@@ -350,6 +350,6 @@ func (w *worker) discard() {
 	}
 	w.takeLetters()
 	w.account()
-	w.records = 0
+	w.records, w.moved = 0, false
 	w.timer.Stop()
 }

@@ -57,6 +57,9 @@ func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := w.checkSource(); err != nil {
+		return nil, err
+	}
 	if err := w.shapeTable(ctx, f.Shape, key); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,8 @@ type run struct {
 	tp         table.TopicPartition
 	generation int
 	records    []*kgo.Record
-	stable     int64 // last stable offset of the partition
+	next       table.Cursor // where a table is after the run that gets the records of a scout; zero: after the last record
+	stable     int64        // last stable offset of the partition
 	sizeBytes  int64
 }
 
@@ -50,7 +51,9 @@ type worker struct {
 	mark     commit.Mark
 	spilling bool
 
-	care *caretaker
+	care   *caretaker
+	scout  *scout  // nil for a table
+	feeder *worker // the scout that the records of the table come from; nil: the poll loop
 
 	// owned
 	committer  *commit.Committer // nil until the table exists; a checkpoint under way has it alone
@@ -61,6 +64,7 @@ type worker struct {
 	writer     *flush.Writer // of schema
 	flight     *flight       // the checkpoint under way
 	records    int64         // applied since the last seal
+	moved      bool          // positions passed records of other tables since the last seal
 	since      time.Time     // when the first of them came
 	timer      *time.Timer
 }
