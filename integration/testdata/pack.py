@@ -3,9 +3,8 @@
 
 DB/SCENARIO.ENCODING.jsonl.gz   all topics of a profile, a record a line, in order within each partition:
                                 {"topic","partition","offset","timestamp","key","value","headers"};
-                                key and value are text for JSON, base64 for Avro, null for none
+                                key and value are text, null for none
 DB/SCENARIO.expected.json.gz    the source's tables at the end, read with SQL
-DB/SCENARIO.schemas.json.gz     Avro schemas by id
 DB/g_bulk.json.jsonl.zst        the same, with each before image that repeats the last after image
                                 of its key written as =
 
@@ -20,7 +19,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROFILES = {
-    "a_basic": ("p1_default", ["json", "json_schema", "json_options", "json_schema_options", "avro"]),
+    "a_basic": ("p1_default", ["json", "json_schema", "json_options", "json_schema_options"]),
     "b_types": ("p1_default", ["json", "json_schema", "json_options", "json_schema_options"]),
     "e_events": ("p1_all", ["json"]),
     "g_bulk": ("p1", ["json"]),
@@ -96,11 +95,9 @@ def main(captures):
                     write(f"{target}.{encoding}.jsonl.zst", "\n".join(packed).encode() + b"\n")
                 else:
                     write(f"{target}.{encoding}.jsonl.gz", "\n".join(found).encode() + b"\n")
-            for name in ("expected.json", "schemas.json"):
-                path = os.path.join(folder, name)
-                path = path if os.path.exists(path) else path + ".gz"
-                if os.path.exists(path) and (name != "schemas.json" or "avro" in encodings):
-                    write(f"{target}.{name}.gz", "\n".join(lines(path)).encode() + b"\n")
+            path = os.path.join(folder, "expected.json")
+            path = path if os.path.exists(path) else path + ".gz"
+            write(f"{target}.expected.json.gz", "\n".join(lines(path)).encode() + b"\n")
 
 
 if __name__ == "__main__":
