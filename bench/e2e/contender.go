@@ -53,9 +53,20 @@ func contenders(o *options, chosen []load) ([]*contender, error) {
 			})
 		}
 	}
+	for name := range strings.FieldsFuncSeq(o.peers, func(r rune) bool { return r == ',' }) {
+		rows := plain.rows(o)
+		add("peer "+name, plain, func(round int) (sample, error) {
+			dir := filepath.Join(o.work, fmt.Sprintf("peer-%s-%d", name, round))
+			defer os.RemoveAll(dir)
+			return measure([]string{o.peer(), name, o.broker, plain.topic(), fmt.Sprint(plain.events(o)), fmt.Sprint(rows), dir})
+		})
+	}
 	for _, l := range chosen {
 		for store := range strings.SplitSeq(o.stores, ",") {
 			if store == "memory" {
+				if l.tables > 1 || l.dated || l.name == "inserts-twice" {
+					continue
+				}
 				for _, procs := range []int{1, runtime.NumCPU()} {
 					add(fmt.Sprintf("%s, memory, %d cores", l.name, procs), l, func(int) (sample, error) { return l.inMemory(o, procs) })
 				}

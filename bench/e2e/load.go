@@ -55,6 +55,15 @@ func loads() []load {
 // events is how many the load has.
 func (l *load) events(o *options) int { return o.events * l.share / 100 }
 
+// rows is how many changelog rows the events are.
+func (l *load) rows(o *options) (n int) {
+	stream := change.NewStream(change.Options{Seed: 1, Events: l.events(o), Mix: l.mix, Hot: 50_000, Columns: l.columns, Regions: 300})
+	for ev, ok := stream.Next(); ok; ev, ok = stream.Next() {
+		n += ev.Rows()
+	}
+	return n
+}
+
 // topic is the topic, or the part before the table's number. Loads of the same records share it.
 func (l *load) topic() string {
 	return fmt.Sprintf("orders-%s-%s-%d-%d", l.format, l.mix, l.columns, l.tables)

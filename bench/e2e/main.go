@@ -24,11 +24,15 @@ import (
 type options struct {
 	root, work, broker, s3, registry string
 	loads, stores, sinks, instances  string
+	peers                            string
 	events, rounds                   int
 	interval                         time.Duration
 	keep                             bool
 	only                             *regexp.Regexp
 }
+
+// peer is the script that runs the other writers.
+func (o *options) peer() string { return filepath.Join(o.root, "bench/peers/run") }
 
 // tool is the path of a program that build makes.
 func (o *options) tool(name string) string { return filepath.Join(o.work, "bin", name) }
@@ -47,6 +51,7 @@ func main() {
 	flag.StringVar(&o.loads, "loads", "json", "comma-separated:"+names)
 	flag.StringVar(&o.stores, "stores", "disk", "comma-separated: disk, s3 (a MinIO server is started), memory (with an embedded broker, on 1 and on all cores)")
 	flag.StringVar(&o.instances, "instances", "1", "comma-separated: how many processes share the work")
+	flag.StringVar(&o.peers, "peers", "", "comma-separated: paimon, flink-sql, flink-action; see peers/run")
 	flag.IntVar(&o.events, "events", 1_000_000, "events of a load; those with large records take less")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each program, by turns")
 	flag.DurationVar(&o.interval, "checkpoint", 10*time.Second, "checkpoint interval of the sink")
@@ -128,8 +133,17 @@ func choose(names string) ([]load, error) {
 
 // build makes the programs; the sink is another module.
 func build(o *options) error {
-	if err := command("go", "build", "-o", filepath.Join(o.work, "bin")+"/", "./gen", "./prototype", "./memory").Run(); err != nil {
+	programs := []string{"./gen", "./prototype"}
+	if strings.Contains(o.stores, "memory") {
+		programs = append(programs, "./memory")
+	}
+	if err := command("go", append([]string{"build", "-o", filepath.Join(o.work, "bin") + "/"}, programs...)...).Run(); err != nil {
 		return fmt.Errorf("build: %w", err)
+	}
+	if o.peers != "" {
+		if err := command(o.peer(), "install").Run(); err != nil {
+			return fmt.Errorf("build the peers: %w", err)
+		}
 	}
 	if o.sinks != "" {
 		return nil
