@@ -46,7 +46,7 @@ stress: ## P=./commit COUNT=200: one package's tests many times under the race d
 	go test -race -count=$(COUNT) -failfast $(P)
 
 life: ## a table's life: CHECKPOINTS=5000 small checkpoints with compaction and expiry, at flat cost
-	SINK_CHECKPOINTS=$(CHECKPOINTS) go test -count=1 -v -timeout 1h -run '^TestLife$$' ./upkeep
+	SINK_CHECKPOINTS=$(CHECKPOINTS) go test -count=1 -v -timeout 1h -run '^TestLife$$' ./connector/upkeep
 
 chaos: ## kill -9 at ROUNDS=1000 random moments, exactly once proved after each
 	SINK_CRASH_ROUNDS=$(ROUNDS) go test -tags integration -count=1 -v -timeout 24h -run '^TestCrash' ./integration/...

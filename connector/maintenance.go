@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sink/commit"
+	"sink/connector/upkeep"
 	"sink/table"
-	"sink/upkeep"
 )
 
 // How often a table is looked after: at most five times a second while it is written, and at least once a minute. Expiry is due

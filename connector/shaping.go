@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sink/compute"
+	"sink/connector/compute"
 	"sink/debezium"
 	"sink/table"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sink/commit"
-	"sink/upkeep"
+	"sink/connector/upkeep"
 )
 
 // compactTries is how often a round of compaction may be in vain since another job was faster.

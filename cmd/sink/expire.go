@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sink/commit/expire"
+	"sink/connector/upkeep"
 	"sink/table/manifest"
-	"sink/upkeep"
 )
 
 func (a *app) expireCommand() *cobra.Command {

@@ -22,14 +22,14 @@ import (
 // sees the binary from outside.
 var layout = map[string][]string{
 	"cmd/sink": {
-		"config", "connector", "compute", "debezium", "table", "table/object", "table/datafile", "table/manifest", "table/scan",
-		"flush", "flush/compact", "commit", "commit/expire", "upkeep", "table/verify",
+		"config", "connector", "connector/compute", "debezium", "table", "table/object", "table/datafile", "table/manifest", "table/scan",
+		"flush", "flush/compact", "commit", "commit/expire", "connector/upkeep", "table/verify",
 	},
 	"config":                  {},
-	"connector":               {"debezium", "compute", "table", "table/object", "table/scan", "flush", "commit", "upkeep"},
+	"connector":               {"debezium", "connector/compute", "table", "table/object", "table/scan", "flush", "commit", "connector/upkeep"},
 	"table/verify":            {"table", "table/object", "table/datafile", "table/manifest", "table/scan"},
 	"debezium":                {"table"},
-	"compute":                 {"table"},
+	"connector/compute":       {"table"},
 	"table":                   {},
 	"table/object":            {},
 	"table/object/objecttest": {"table/object"},
@@ -40,7 +40,7 @@ var layout = map[string][]string{
 	"flush/compact":           {"table", "table/object", "table/datafile"},
 	"commit":                  {"table", "table/object", "table/manifest"},
 	"commit/expire":           {"table", "table/object", "table/manifest", "commit"},
-	"upkeep":                  {"table", "table/object", "table/manifest", "flush/compact", "commit", "commit/expire"},
+	"connector/upkeep":        {"table", "table/object", "table/manifest", "flush/compact", "commit", "commit/expire"},
 	"integration":             {"table/object", "table/object/objecttest"},
 	"integration/simulation":  {},
 }
