@@ -28,12 +28,13 @@ func (b *broker) put(topic string, values ...string) {
 func TestCheckAgreesWithRun(t *testing.T) {
 	b := newBroker(t)
 	b.produce(500)
-	for _, topic := range []string{"junk", "plain", "mixed"} {
+	for _, topic := range []string{"junk", "plain", "mixed", "tomb"} {
 		require.NoError(t, b.cluster.CreateTopic(topic, 1, nil))
 	}
 	const event = `{"before":null,"after":{"id":1},"source":{"db":"d","table":"t"},"op":"c","ts_ms":1}`
 	b.put("junk", "hello")
 	b.put("plain", event)
+	b.put("tomb", "")
 	b.put("mixed", "hello", event)
 	for i, c := range []struct {
 		topic, keys string
@@ -54,6 +55,8 @@ func TestCheckAgreesWithRun(t *testing.T) {
 		{"plain", "", "name its columns under `columns:`"},
 		{"plain", "columns: {id: BIGINT}", ""},
 		{"plain", "columns: {id: BIGINT}, primary-key: [key]", "primary-key names key"},
+		{"tomb", "", "set on-missing-before to accept"},
+		{"tomb", "columns: {id: BIGINT}, on-missing-before: accept", ""},
 		{"mixed", "columns: {id: BIGINT}", "set on-error to dead-letter or skip"},
 		{"mixed", "columns: {id: BIGINT}, on-error: skip", ""},
 		{"mixed", "columns: {id: BIGINT}, on-error: dead-letter, dead-letter: {path: _dead}", ""},

@@ -239,10 +239,13 @@ func (c *checker) checkSample(ctx context.Context, t *connector.Table, what, top
 			}
 			return c.checkShape(t, what, topic, schema, f.Shape, key)
 		}
+		if f.Kind == debezium.KindTombstone && schema == nil && rec.Offset == starts[rec.Partition].Offset && t.OnMissingBefore == connector.Fail && !t.BySource() {
+			return fmt.Errorf("topic %s partition %d begins with a tombstone whose delete is gone: the table would stop there; set on-missing-before to accept (delete by key) or dead-letter", topic, rec.Partition)
+		}
 		others = append(others, f.Kind.String())
 	}
 	slices.Sort(others)
-	c.say(checkNote, what, "the first %s of topic %s: %s, no row", plural(len(records), "record"), topic, strings.Join(slices.Compact(others), ", "))
+	c.say(checkNote, what, "topic %s: %s looked at, no row: %s", topic, plural(len(records), "record"), strings.Join(slices.Compact(others), ", "))
 	return nil
 }
 
