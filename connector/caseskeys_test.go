@@ -47,7 +47,7 @@ func TestKeyChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, script{
-				partitions: 3, events: events, skips: 2,
+				partitions: 3, events: events, skips: 5,
 				rows:    []string{line("", 70, "fig", 4)},
 				changes: []string{line("+I", 7, "fig", 3), line("-D", 7, "fig", 3), line("+I", 70, "fig", 4)},
 				offsets: []int64{3, 0, 1},
@@ -60,7 +60,7 @@ func TestKeyChange(t *testing.T) {
 		update := event{key: keyOf(id), value: envelope("u", row(7, "fig", 3), row(id, "fig", 4), 1)}
 		t.Run(fmt.Sprint("one update to ", id), func(t *testing.T) {
 			play(t, script{
-				skips: 2, events: []event{create, update}, rows: []string{line("", id, "fig", 4)},
+				skips: 9, events: []event{create, update}, rows: []string{line("", id, "fig", 4)},
 				changes: []string{line("+I", 7, "fig", 3), line("-D", 7, "fig", 3), line("+I", id, "fig", 4)}, offsets: []int64{2},
 			})
 		})
@@ -145,7 +145,7 @@ func TestOrder(t *testing.T) {
 					}
 				}
 				play(t, script{
-					table: func(m *Table) { m.Deduplicate = deduplicate }, events: events, changes: changes, skips: 3,
+					table: func(m *Table) { m.Deduplicate = deduplicate }, events: events, changes: changes, skips: 9,
 					rows: []string{line("", 1, "fig", int64(len(sources)))}, offsets: []int64{int64(len(events))},
 					stats: TableStats{Skipped: map[string]int64{}},
 				})
@@ -233,12 +233,14 @@ func TestPartitionedDelete(t *testing.T) {
 	for name, e := range map[string]event{"made up": poor, "before missing": {key: keyOf(3), value: value("d", "null", "null", 2)}, "tombstone": {key: keyOf(3)}} {
 		t.Run("fail/"+name, func(t *testing.T) {
 			play(t, script{
+				skips: 5,
 				table: columns, events: []event{create, e, next}, rows: []string{rye}, changes: []string{"+I " + rye}, offsets: []int64{1},
 				fails: "column day",
 			})
 		})
 		t.Run("dead-letter/"+name, func(t *testing.T) {
 			play(t, script{
+				skips:  5,
 				table:  func(m *Table) { columns(m); m.OnError = DeadLetter },
 				events: []event{create, e, next}, rows: []string{rye, four}, changes: []string{"+I " + rye, "+I " + four}, offsets: []int64{3},
 				stats: TableStats{DeadLetters: 1},
@@ -333,6 +335,7 @@ func TestOddKeysOfRecords(t *testing.T) {
 	for name, partitions := range map[string]int32{"null among keys": 3, "null among keys, one partition": 1} {
 		t.Run(name, func(t *testing.T) {
 			sc := script{
+				skips: 5,
 				table: func(m *Table) { m.OnError, m.Letters = DeadLetter, Letters{Path: "_dead"} }, partitions: partitions,
 				events:  []event{{key: keyOf(1), value: create}, {value: strings.ReplaceAll(create, `"id":1`, `"id":2`)}, {key: keyOf(3), value: strings.ReplaceAll(create, `"id":1`, `"id":3`)}},
 				rows:    []string{line("", 1, "fig", 1), line("", 3, "fig", 1)},
