@@ -30,6 +30,17 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestDocsLinks follows the relative links of the pages.
+func TestDocsLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	for _, page := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), m[1]))
+			require.NoError(t, err, "%s links to %s", page, m[1])
+		}
+	}
+}
+
 // TestDocsMessages holds the messages of the pages against the source: what stands in the first column of the tables of
 // docs/troubleshooting.md, … aside, is in a text of the program.
 func TestDocsMessages(t *testing.T) {
@@ -53,6 +64,15 @@ func TestDocsMessages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// pages lists the documents for users.
+func pages(t *testing.T) []string {
+	t.Helper()
+	root := moduleRoot(t)
+	docs, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	require.NoError(t, err)
+	return append(docs, filepath.Join(root, "README.md"))
 }
 
 func read(t *testing.T, name string) string {
