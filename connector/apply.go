@@ -149,7 +149,20 @@ func (w *worker) judge(rec *kgo.Record, err error) error {
 		w.skip(reason)
 		return nil
 	}
-	return err
+	return wayOut(err)
+}
+
+// wayOut adds to the error of a bad record what its user can set. A refusal says so itself.
+func wayOut(err error) error {
+	bad, ok := errors.AsType[*debezium.RecordError](err)
+	if !ok {
+		return err
+	}
+	hint := "set on-error to dead-letter or skip to go on without the record"
+	if bad.Reason == debezium.ReasonUnknown {
+		hint = "name the column under `columns:`, or set schema-change to ignore to leave it out"
+	}
+	return fmt.Errorf("%w; %s", err, hint)
 }
 
 // The reasons of refusals.

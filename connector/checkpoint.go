@@ -259,6 +259,9 @@ func (w *worker) publish(offsets table.Offsets) {
 			lag, known := s.Positions[lagKey(tp)]
 			if !known {
 				lag = Lag{Topic: tp.Topic, Partition: tp.Partition, Position: cursor.Offset, End: -1}
+				if p := w.partitions[tp]; p != nil {
+					lag.End = p.log.end
+				}
 			}
 			lag.Committed = cursor.Offset
 			s.Positions[lagKey(tp)] = lag
@@ -292,7 +295,7 @@ func (w *worker) report(f *flight) {
 		line = line.Int64(table.Kind(k).String(), n)
 	}
 	line.Int("files", files).Int64("bytes", bytes).Str("offsets", offsetsText(f.to)).Int("attempts", f.result.Attempts).
-		Dur("took", time.Since(f.began)).Msg("committed")
+		Dur("took_ms", time.Since(f.began)).Msg("committed")
 }
 
 // settle waits for the checkpoint under way and takes its result.

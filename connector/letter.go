@@ -120,7 +120,7 @@ func (w *worker) produce(ctx context.Context, letters []letter) error {
 		}
 	}
 	if err := w.c.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		return fmt.Errorf("send dead letters to topic %s: %w", w.cfg.Letters.Topic, err)
+		return fmt.Errorf("send dead letters to topic %s (dead-letter.topic): %w", w.cfg.Letters.Topic, err)
 	}
 	return nil
 }

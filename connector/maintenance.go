@@ -202,7 +202,7 @@ func (k *caretaker) compact(ctx context.Context) error {
 		return err
 	}
 	k.w.log.Info().Int64("snapshot", r.Snapshot).Int("buckets", r.Buckets).Int("removed", r.Removed).Int("added", r.Added).
-		Int64("read", r.BytesRead).Int64("written", r.BytesWritten).Dur("took", time.Since(start)).Msg("compacted")
+		Int64("read", r.BytesRead).Int64("written", r.BytesWritten).Dur("took_ms", time.Since(start)).Msg("compacted")
 	k.poke() // there may be more to do, and the writer may wait
 	return nil
 }

@@ -71,6 +71,7 @@ func (w *worker) resume(ctx context.Context) error {
 		w.mu.Lock()
 		w.mark = commit.Mark{Table: w.name, Snapshot: w.state.SnapshotID, UUID: w.state.SnapshotUUID}
 		w.mu.Unlock()
+		w.counters.update(func(s *TableStats) { s.Snapshot, s.Committed = w.state.SnapshotID, w.state.Time })
 		err = w.open()
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sink/commit"
 	"sink/debezium"
@@ -26,13 +27,14 @@ func (c *Connector) start(ctx context.Context) error {
 		if fatalKafka(err) {
 			return kafkaError(err)
 		}
-		return fmt.Errorf("kafka: no broker answers: %w; check kafka.brokers, kafka.tls and kafka.sasl, and that they are reachable from here", err)
+		return fmt.Errorf("kafka: no broker of %v answers: %w; check kafka.brokers, kafka.tls and kafka.sasl, and that they are reachable from here", c.client.OptValue(kgo.SeedBrokers), err)
 	}
+	c.cfg.Log.Debug().Msg("brokers reached, joining the group")
 	topics, err := c.topics(reach)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.checkCompaction(reach, topics), c.checkSources(topics)); err != nil {
+	if err := errors.Join(c.checkCompaction(reach, topics), c.checkSources(topics), c.checkLetters(reach)); err != nil {
 		return err
 	}
 	for _, topic := range topics {
@@ -46,6 +48,25 @@ func (c *Connector) start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// checkLetters refuses a dead-letter topic that is not there: a checkpoint with a letter would be tried again for ever.
+func (c *Connector) checkLetters(ctx context.Context) error {
+	var errs error
+	for _, t := range c.cfg.Tables {
+		wanted := slices.Contains([]Policy{t.OnError, t.OnMissingBefore, t.SchemaChange}, DeadLetter)
+		if !wanted || t.Letters.Topic == "" {
+			continue
+		}
+		details, err := c.admin.ListTopics(ctx, t.Letters.Topic)
+		if err != nil {
+			return fmt.Errorf("kafka: look up topic %s: %w", t.Letters.Topic, err)
+		}
+		if d := details[t.Letters.Topic]; d.Err != nil {
+			errs = errors.Join(errs, fmt.Errorf("dead-letter topic %s (table %s): %w; create it, or set dead-letter.path to write files instead", t.Letters.Topic, t.Name, d.Err))
+		}
+	}
+	return errs
 }
 
 // topics returns the topics there are now that a mapping wants. One that is named but absent is an error: a slip of the

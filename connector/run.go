@@ -21,6 +21,9 @@ const pollRecords = 4096
 // no more than this.
 const queueBytes = 32 << 20
 
+// leaveWithin bounds the leaving of a group by a process that owns nothing.
+const leaveWithin = 3 * time.Second
+
 // Connector moves records from Kafka to tables. See the package comment.
 type Connector struct {
 	cfg      Config
@@ -221,7 +224,11 @@ func (c *Connector) fetchFailed(tp table.TopicPartition, err error) error {
 
 // shutdown leaves the group, which checkpoints in the revoke callback, within StopWithin; then it ends every worker.
 func (c *Connector) shutdown() {
-	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.StopWithin)
+	within := c.cfg.StopWithin
+	if len(c.owned()) == 0 { // nothing to checkpoint: the group may be waiting for another member
+		within = min(within, leaveWithin)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	done := context.AfterFunc(ctx, func() { c.endLife(errors.New("the last checkpoint took longer than shutdown-timeout")) })
 	c.client.AllowRebalance()
