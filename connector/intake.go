@@ -22,6 +22,7 @@ type intake struct {
 	trust       map[string]string // by topic: what was learned of its before images
 	letters     []letter          // put aside since the last seal
 	letterBytes int64             // of their records
+	source      sourceMark        // of the record that was looked at last
 }
 
 // plan is a debezium.Plan with what the worker checks beside it.
@@ -51,6 +52,9 @@ func (w *worker) decoder(topic string) *debezium.Decoder {
 func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
 	f := &w.intake.frame
 	if p := w.intake.plans[f.Shape]; p != nil {
+		if f.Shape == nil && f.Kind == debezium.KindChange && w.intake.source.differs(f.Record.Value) {
+			return p, w.checkSource()
+		}
 		return p, nil
 	}
 	key, err := f.KeyNames()
