@@ -254,12 +254,16 @@ func (t *task) missing(ctx context.Context, err error) error {
 }
 
 // discard deletes files that no snapshot names, as far as it can: orphan cleaning does the rest. Once a create without a
-// certain outcome went out it deletes nothing.
+// certain outcome went out it deletes nothing. A commit that was called off still cleans up behind itself.
 func (t *task) discard(ctx context.Context, names []string) {
 	if !t.unsettled && len(names) > 0 {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
+		defer cancel()
 		_ = t.store.Delete(ctx, names...)
 	}
 }
+
+const discardTimeout = 10 * time.Second
 
 // sleep waits, but no longer than the context lives.
 func sleep(ctx context.Context, d time.Duration) error {
