@@ -79,6 +79,27 @@ func equalOffsets(a, b map[int32]int64) bool {
 	return len(a) == len(b)
 }
 
+// TestNewPartitions grows a topic behind a table that has read it: the new partitions are read from their start.
+func TestNewPartitions(t *testing.T) {
+	t.Parallel()
+	topic := slug(t)
+	createTopic(t, topic, 1)
+	c := crate{}
+	l := newLake(t, disk)
+	sinkYAML := newConfig(l, slug(t), table(topic, "orchard.crate", config{"options": config{"bucket": "2"}}, coordinateColumns))
+	sent := []record{c.create(topic, 0, 1, "fig", 1), c.create(topic, 0, 2, "fig", 2)}
+	produce(t, sent)
+	catchUp(t, sinkYAML)
+	addPartitions(t, topic, 2)
+	more := []record{c.create(topic, 1, 3, "oat", 1), c.create(topic, 2, 4, "oat", 2), c.create(topic, 0, 5, "oat", 3)}
+	produce(t, more)
+	catchUp(t, sinkYAML)
+	x := l.table("orchard.crate")
+	requireExactlyOnce(t, append(sent, more...), x.changes(t))
+	require.Equal(t, endOffsets(t, topic), x.latest(t).covered(t)[topic])
+	x.fsck(t)
+}
+
 // TestForeignWriter lets the real Paimon append to the table and compact it, while the sink runs and between its runs.
 // The sink goes on above what the other wrote.
 func TestForeignWriter(t *testing.T) {

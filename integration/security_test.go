@@ -39,6 +39,7 @@ func TestKafkaLogin(t *testing.T) {
 		"plain":         {"sasl": config{"mechanism": "plain", "username": "alice", "password": "alice-secret"}},
 		"scram-sha-256": {"sasl": config{"mechanism": "scram-sha-256", "username": "carol", "password": "carol-secret"}},
 		"scram-sha-512": {"sasl": config{"mechanism": "scram-sha-512", "username": "carol", "password-env": "CAROL"}},
+		"rights":        {"sasl": config{"mechanism": "plain", "username": "bob", "password": "bob-secret"}}, // READ and DESCRIBE, no more
 		"certificate": {
 			"brokers": []string{shared.kafkaTLS},
 			"tls":     config{"cert": shared.tls.path("client.crt"), "key": shared.tls.path("client.key")},
@@ -47,6 +48,7 @@ func TestKafkaLogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			records := produceFreshTopic(t, 200)
+			grant(t, "bob", records[0].Topic, slug(t))
 			l := newLake(t, disk)
 			c := newConfig(l, slug(t), bulkTable("my", records[0].Topic, coordinateColumns)).
 				with(config{"kafka": config{"brokers": []string{shared.kafkaSASL}, "tls": config{"ca": ca}}}).with(config{"kafka": kafka})
