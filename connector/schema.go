@@ -101,6 +101,9 @@ func (w *worker) shapeTable(ctx context.Context, shape *debezium.Shape, key []st
 	if w.cfg.SchemaChange == Ignore {
 		return nil
 	}
+	if err := w.checkKeyGrown(w.cfg.Shaping.columns(key)); err != nil {
+		return err
+	}
 	fields, err := w.asides()
 	if shape != nil {
 		fields, err = w.fields(shape)
@@ -109,6 +112,38 @@ func (w *worker) shapeTable(ctx context.Context, shape *debezium.Shape, key []st
 		return err
 	}
 	return w.evolve(ctx, fields)
+}
+
+// primaryKey returns the columns of the table's primary key, or those that a new table will get.
+func (w *worker) primaryKey(shape *debezium.Shape) []string {
+	switch {
+	case w.schema != nil:
+		return w.schema.PrimaryKeys
+	case len(w.cfg.PrimaryKey) > 0:
+		return w.cfg.PrimaryKey
+	}
+	return w.cfg.Shaping.columns(shape.Key)
+}
+
+// checkKeyGrown refuses a record key that tells rows apart that are one in the table, as after a column was added to the source's
+// primary key. A key that the configuration states is the user's to answer for.
+func (w *worker) checkKeyGrown(key []string) error {
+	schema := w.schema
+	if len(w.cfg.PrimaryKey) > 0 {
+		return nil
+	}
+	for _, name := range schema.PrimaryKeys {
+		if !slices.Contains(key, name) && !slices.Contains(schema.PartitionKeys, name) {
+			return nil // another key than the source's
+		}
+	}
+	for _, name := range key {
+		if !slices.Contains(schema.PrimaryKeys, name) {
+			return &refusal{reason: reasonSchema, err: fmt.Errorf("%s: the record key is [%s], the table's primary key [%s]: rows that differ in %s only would become one; "+
+				"Paimon cannot change a primary key: write to a new table, or state `primary-key:` if it is still unique", w.at(), strings.Join(key, ", "), strings.Join(schema.PrimaryKeys, ", "), name)}
+		}
+	}
+	return nil
 }
 
 // fields returns the columns that a shape and the configuration ask of the table.
@@ -123,9 +158,9 @@ func (w *worker) fields(shape *debezium.Shape) ([]table.Field, error) {
 		if err != nil {
 			return nil, &refusal{reason: reasonSchema, err: fmt.Errorf("%s: %w", w.at(), err)}
 		}
-		for _, f := range key {
+		for _, f := range key { // ByLogicalTableRouter puts a column into the key only
 			name, _ := w.cfg.Shaping.column(f.Name)
-			if !hasField(row, f.Name) && slices.Contains(w.cfg.PrimaryKey, name) {
+			if !hasField(row, f.Name) && slices.Contains(w.primaryKey(shape), name) {
 				row = append(row, f)
 			}
 		}
