@@ -20,6 +20,9 @@ type Config struct {
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	// All buffers of the process together. Peak RSS stays near twice this. When it is full, fetching pauses.
 	Memory Bytes `yaml:"memory" min:"16777216"`
+	// `false`: the catalog or the engines that read the tables do not tell cases apart (Hive, AWS Glue). Names of tables and columns become
+	// lower case, and two columns or tables that differ in case only are refused, both named.
+	CaseSensitive bool `yaml:"case-sensitive"`
 	// Each of these may be set again for one table.
 	Policies `yaml:",inline"`
 	// Address of metrics, health and the status page: `/metrics`, `/livez`, `/readyz`, `/status`. Empty: off.
@@ -155,6 +158,8 @@ type Policies struct {
 	// A change of the source table's columns. `evolve` adds and widens columns, and fails where that is not safe; `ignore`
 	// keeps the table as it is; `dead-letter` puts records of the new form aside.
 	SchemaChange string `yaml:"schema-change" enum:"evolve,ignore,fail,dead-letter"`
+	// A record that no mapping wants, where mappings go by the source of records. `skip` counts it, `fail` stops the mapping there.
+	OnUnrouted string `yaml:"on-unrouted" enum:"skip,fail"`
 	// Where records go that a policy `dead-letter` puts aside.
 	DeadLetter DeadLetter `yaml:"dead-letter"`
 	// `source-position` drops events that Debezium sent again after its own restart, by their place in the source's log.
@@ -177,17 +182,23 @@ type Log struct {
 	Format string `yaml:"format" enum:"auto,json,console"`
 }
 
-// Table maps topics to a table. One of `topic`, `topics` and `source` says which records it takes.
+// Table maps records to a table, or to one for each topic or table of the source that matches. `topic`, `topics` or `source`
+// says which records it takes.
 type Table struct {
 	// A topic, or a list of topics.
 	Topic []string `yaml:"topic"`
-	// A regular expression that the whole name of a topic must match. Topics made later are found while running.
+	// A regular expression that the whole name of a topic must match. Topics made later are found while running. The shadow tables of online
+	// schema changes are left out: see `ghost-tables`.
 	Topics *Regexp `yaml:"topics"`
-	// A regular expression that the whole `db.schema.table` of an event's source must match (MySQL: `db.table`). Not in this version.
+	// A regular expression that the whole `db.schema.table` of an event's source must match (MySQL: `db.table`). A topic may carry many tables; they
+	// are found while running. Without `topic` or `topics` all topics are read but those that begin with `_`: name some where the
+	// cluster has others'.
 	Source *Regexp `yaml:"source"`
-	// `database.table`. May use `${topic}` and, with `topics`, the groups of the expression: `${1}`. (`${db}`, `${schema}` and `${table}` are not in
-	// this version.)
+	// `database.table`. May use `${topic}`, `${db}`, `${schema}` and `${table}` of the source, and the groups of the expression of `source`, else of `topics`:
+	// `${1}`. What is filled in is made safe: the characters `% / \ . $ : * ? " < > |` become `%XX`.
 	Table string `yaml:"table" required:"true"`
+	// What becomes of letters in the name of the table.
+	NameCase string `yaml:"name-case" enum:"keep,lower,upper"`
 	// The key of a new table. Default: the fields of the record key.
 	PrimaryKey []string `yaml:"primary-key"`
 	// The partition columns of a new table.
@@ -197,12 +208,24 @@ type Table struct {
 	Options map[string]string `yaml:"options"`
 	// Name to Paimon type, where events carry no types or another one is wanted.
 	Columns []Named `yaml:"columns"`
-	// Columns that tell where a row comes from: name to what.
-	Metadata []Named `yaml:"metadata" enum:"topic,partition,offset,timestamp,op,source.ts,source.position,tx"`
-	// Columns computed from others: name to expression. Not in this version.
+	// Columns that tell where a row comes from: name to what. In the key they keep rows of several sources apart.
+	Metadata []Named `yaml:"metadata" enum:"topic,partition,offset,timestamp,op,source.ts,source.position,tx,source.name,source.db,source.schema,source.table"`
+	// Columns computed from others of the table: name to expression, such as `date_format(created, 'yyyy-MM-dd')`. They may be part of the key or of the
+	// partition. See docs/shaping.md.
 	Computed []Named `yaml:"computed"`
-	// Regular expressions on `db.schema.table` of the source: what a pattern shall not take. Not in this version.
+	// The rows to keep: a condition such as `region = 'eu' and not deleted = true`. An update that enters it is an insert, one that leaves it
+	// a delete. See docs/shaping.md.
+	Filter string `yaml:"filter"`
+	// The columns of the source to take; all, if none is named.
+	IncludeColumns []string `yaml:"include-columns"`
+	// Columns of the source to leave out.
+	ExcludeColumns []string `yaml:"exclude-columns"`
+	// Column of the source to column of the table.
+	Rename []Named `yaml:"rename"`
+	// Regular expressions that the whole `db.schema.table` of an event's source must not match.
 	Exclude []Regexp `yaml:"exclude"`
+	// Whether patterns take the shadow tables of online schema changes: `_t_gho`, `_t_ghc`, `_t_del`, `_t_new`, `_t_old`, `_vt_...`. Their rows are copies.
+	GhostTables string `yaml:"ghost-tables" enum:"skip,take"`
 	// How types of the source become Paimon types where there is a choice, and how text is read where events do not declare
 	// what it is. See docs/types.md.
 	Types Types `yaml:"types"`
@@ -262,9 +285,11 @@ func Default() *Config {
 			OnMissingBefore: "fail",
 			OnTruncate:      "fail",
 			SchemaChange:    "evolve",
+			OnUnrouted:      "skip",
 			DeadLetter:      DeadLetter{Topic: "sink.dead"},
 			Deduplicate:     "none",
 		},
+		CaseSensitive:   true,
 		ShutdownTimeout: Duration(30e9),
 		Log:             Log{Level: "info", Format: "auto"},
 	}
@@ -273,7 +298,7 @@ func Default() *Config {
 // defaultTable is what a table is before its keys are read. Its policies are empty: they come from the file's.
 func defaultTable() Table {
 	return Table{
-		Absent: "null", LatePartition: "write",
+		Absent: "null", LatePartition: "write", NameCase: "keep", GhostTables: "skip",
 		Types: Types{
 			TinyInt1: "number", Time: "auto", Infinity: "fail", NaN: "fail", Decimal: "auto", Binary: "auto",
 			Unavailable: "__debezium_unavailable_value",
@@ -301,6 +326,7 @@ func (p Policies) inherit(from Policies) Policies {
 	take(&p.OnMissingBefore, from.OnMissingBefore)
 	take(&p.OnTruncate, from.OnTruncate)
 	take(&p.SchemaChange, from.SchemaChange)
+	take(&p.OnUnrouted, from.OnUnrouted)
 	take(&p.Deduplicate, from.Deduplicate)
 	if p.DeadLetter == (DeadLetter{}) {
 		p.DeadLetter = from.DeadLetter

@@ -76,7 +76,8 @@ func TestEveryKey(t *testing.T) {
 	require.Equal(t, DeadLetter{Path: "_dead"}, c.DeadLetter)
 	require.Equal(t, 90*time.Second, c.ShutdownTimeout.Std())
 
-	require.Len(t, c.Tables, 3)
+	require.False(t, c.CaseSensitive)
+	require.Len(t, c.Tables, 4)
 	orders := c.Tables[0]
 	require.Equal(t, []string{"shop.public.orders"}, orders.Topic)
 	require.Equal(t, map[string]string{"bucket": "4", "write-only": "true", "snapshot.time-retained": "1 h"}, orders.Options)
@@ -92,12 +93,18 @@ func TestEveryKey(t *testing.T) {
 	require.Equal(t, `gh_.*`, pattern.Exclude[0].String())
 	require.Equal(t, "dead-letter", pattern.OnError)
 	require.Equal(t, "null", pattern.Absent)
-	require.Equal(t, []string{"a", "b"}, c.Tables[2].Topic)
-	require.Equal(t, "4", c.Tables[2].Options["bucket"], "merged from an anchor")
+	require.Equal(t, "take", pattern.GhostTables)
+	require.Equal(t, []string{"id", "region"}, pattern.IncludeColumns)
+	both := c.Tables[2]
+	require.Equal(t, []string{`shop\..*`, `(\w+)\.public\..*`}, []string{both.Topics.String(), both.Source.String()})
+	require.Equal(t, "fail", both.OnUnrouted)
+	require.Equal(t, []Named{{"Created", "created"}}, orders.Rename)
+	require.Equal(t, []string{"a", "b"}, c.Tables[3].Topic)
+	require.Equal(t, "4", c.Tables[3].Options["bucket"], "merged from an anchor")
 
 	require.EqualError(t, c.Problem("tables[0].columns.amount", "no such type %s", "DECIMUL"),
-		"/etc/sink/sink.yaml:61:17: tables[0].columns.amount: no such type DECIMUL")
-	require.EqualError(t, c.Problem("tables[2].options.a.b", "x"), "/etc/sink/sink.yaml:78:5: tables[2].options.a.b: x")
+		"/etc/sink/sink.yaml:63:17: tables[0].columns.amount: no such type DECIMUL")
+	require.EqualError(t, c.Problem("tables[3].options.a.b", "x"), "/etc/sink/sink.yaml:89:5: tables[3].options.a.b: x")
 }
 
 func TestDefaults(t *testing.T) {

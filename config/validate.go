@@ -202,8 +202,8 @@ func (v *validator) table(key string, t *Table) {
 		groups = groupsOf(t.Source)
 	}
 	switch {
-	case len(given) > 1:
-		v.problem(key, "has %s: keep one of topic, topics and source", strings.Join(given, " and "))
+	case t.Topics != nil && slices.Contains(given, "topic"):
+		v.problem(key, "has topic and topics: keep one")
 	case len(given) == 0 && !v.hasProblem(key+".topic", key+".topics", key+".source"):
 		v.problem(key, "says not which records it takes: give topic, topics or source")
 	}
@@ -220,13 +220,76 @@ func (v *validator) table(key string, t *Table) {
 	v.template(key+".table", t.Table, groups)
 	v.names(key+".primary-key", t.PrimaryKey)
 	v.names(key+".partition-by", t.PartitionBy)
+	v.columns(key, t)
+	if t.DeadLetter != v.DeadLetter {
+		v.deadLetter(key+".dead-letter", t.DeadLetter)
+	}
+}
+
+// columns checks what makes the columns of a table.
+func (v *validator) columns(key string, t *Table) {
+	named := func(list []Named, name string) bool {
+		return slices.ContainsFunc(list, func(n Named) bool { return n.Name == name })
+	}
 	for _, c := range t.Computed {
-		if slices.ContainsFunc(t.Metadata, func(m Named) bool { return m.Name == c.Name }) {
+		if named(t.Metadata, c.Name) {
 			v.problem(key+".computed."+c.Name, "is a metadata column, too: keep one")
 		}
 	}
-	if t.DeadLetter != v.DeadLetter {
-		v.deadLetter(key+".dead-letter", t.DeadLetter)
+	v.names(key+".include-columns", t.IncludeColumns)
+	v.names(key+".exclude-columns", t.ExcludeColumns)
+	if len(t.IncludeColumns) > 0 && len(t.ExcludeColumns) > 0 {
+		v.problem(key+".exclude-columns", "stands beside include-columns: keep one")
+	}
+	for i, r := range t.Rename {
+		at := key + ".rename." + r.Name
+		first := slices.IndexFunc(t.Rename, func(o Named) bool { return o.Text == r.Text })
+		switch {
+		case r.Text == "":
+			v.problem(at, "has no new name")
+		case first < i:
+			v.problem(at, "becomes column %s, and so does %s: give one another name", r.Text, t.Rename[first].Name)
+		case named(t.Metadata, r.Text) || named(t.Computed, r.Text):
+			v.problem(at, "becomes column %s, which is a metadata or computed column: give one another name", r.Text)
+		case named(t.Metadata, r.Name) || named(t.Computed, r.Name):
+			v.problem(at, "is the name of a metadata or computed column, too: give that another name")
+		case slices.Contains(t.ExcludeColumns, r.Name) || len(t.IncludeColumns) > 0 && !slices.Contains(t.IncludeColumns, r.Name):
+			v.problem(at, "is left out by include-columns or exclude-columns: take it or remove this")
+		}
+	}
+	if !v.CaseSensitive {
+		v.lowerCase(key, t)
+	}
+	if !v.CaseSensitive && t.NameCase == "upper" {
+		v.problem(key+".name-case", "is upper, and case-sensitive is false: names of tables are lower case then")
+	}
+}
+
+// lowerCase checks the names of columns for a catalog that does not tell cases apart.
+func (v *validator) lowerCase(key string, t *Table) {
+	check := func(at, name string) {
+		if lower := strings.ToLower(name); lower != name {
+			v.problem(at, "%s has upper case, and case-sensitive is false: the table's column is %s", name, lower)
+		}
+	}
+	for i, name := range t.PrimaryKey {
+		check(fmt.Sprintf("%s.primary-key[%d]", key, i), name)
+	}
+	for i, name := range t.PartitionBy {
+		check(fmt.Sprintf("%s.partition-by[%d]", key, i), name)
+	}
+	for _, r := range t.Rename {
+		check(key+".rename."+r.Name, r.Text)
+	}
+	for what, list := range map[string][]Named{"columns": t.Columns, "metadata": t.Metadata, "computed": t.Computed} {
+		for i, c := range list {
+			for _, o := range list[:i] {
+				if o.Name != c.Name && strings.EqualFold(o.Name, c.Name) {
+					v.problem(key+"."+what+"."+c.Name, "and %s differ in case only, and case-sensitive is false: rename one", o.Name)
+				}
+			}
+			check(key+"."+what+"."+c.Name, c.Name)
+		}
 	}
 }
 
