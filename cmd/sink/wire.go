@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
 
 	"sink/config"
 	"sink/connector"
+	"sink/connector/compute"
 	"sink/debezium"
 	"sink/table"
 )
@@ -34,9 +36,8 @@ func connectorConfig(cfg *config.Config, log zerolog.Logger) (connector.Config, 
 	errs := []error{registryErr, kafkaErr}
 	for i := range cfg.Tables {
 		m := mapper{cfg: cfg, key: fmt.Sprintf("tables[%d]", i), t: &cfg.Tables[i]}
-		tables := m.tables(registry)
+		out.Tables = append(out.Tables, m.table(registry))
 		errs = append(errs, m.problems...)
-		out.Tables = append(out.Tables, tables...)
 	}
 	return out, misuse(errors.Join(errs...))
 }
@@ -70,12 +71,13 @@ func (m *mapper) problem(key, format string, args ...any) {
 	m.problems = append(m.problems, m.cfg.Problem(m.key+"."+key, format, args...))
 }
 
-// tables returns one mapping, or one for each topic where the table's name depends on the topic.
-func (m *mapper) tables(registry *debezium.Registry) []connector.Table {
-	m.refuseUnbuilt()
-	base := connector.Table{
+// table returns the mapping.
+func (m *mapper) table(registry *debezium.Registry) connector.Table {
+	out := connector.Table{
 		Topics:          m.t.Topic,
 		Name:            m.t.Table,
+		NameCase:        connector.Case(map[string]string{"lower": "lower", "upper": "upper"}[m.t.NameCase]),
+		Ghosts:          m.t.GhostTables == "take",
 		PrimaryKey:      m.t.PrimaryKey,
 		PartitionBy:     m.t.PartitionBy,
 		Options:         m.t.Options,
@@ -84,6 +86,7 @@ func (m *mapper) tables(registry *debezium.Registry) []connector.Table {
 		OnMissingBefore: connector.Policy(m.t.OnMissingBefore),
 		OnTruncate:      connector.Policy(m.t.OnTruncate),
 		SchemaChange:    connector.Policy(m.t.SchemaChange),
+		OnUnrouted:      connector.Policy(m.t.OnUnrouted),
 		Deduplicate:     m.t.Deduplicate == "source-position",
 		Compacted:       m.t.Compacted,
 		Disjoint:        m.t.Disjoint,
@@ -91,49 +94,65 @@ func (m *mapper) tables(registry *debezium.Registry) []connector.Table {
 		Types:           typesOf(m.t.Types),
 		Metadata:        m.metadata(),
 		Letters:         connector.Letters{Topic: m.t.DeadLetter.Topic, Path: m.t.DeadLetter.Path},
+		Shaping:         m.shaping(),
 	}
 	if m.t.Absent == "fail" {
-		base.Absent = debezium.AbsentFail
+		out.Absent = debezium.AbsentFail
+	}
+	if !m.cfg.CaseSensitive {
+		out.NameCase = connector.LowerCase
 	}
 	if m.t.Topics != nil {
-		base.Pattern = m.t.Topics.Anchored()
-		return []connector.Table{base}
+		out.Pattern = m.t.Topics.Anchored()
 	}
-	if !strings.Contains(base.Name, "${topic}") {
-		return []connector.Table{base}
+	if m.t.Source != nil {
+		out.Source = m.t.Source.Anchored()
 	}
-	var out []connector.Table
-	for _, topic := range m.t.Topic {
-		one := base
-		one.Topics, one.Name = []string{topic}, strings.ReplaceAll(base.Name, "${topic}", topic)
-		if _, err := tablePath(one.Name); err != nil || strings.Count(one.Name, ".") != 1 {
-			m.problem("table", "becomes %q for topic %s, which is not database.table: use `topics` with groups, such as ${1}", one.Name, topic)
+	for _, r := range m.t.Exclude {
+		out.Except = append(out.Except, r.Anchored())
+	}
+	if !out.BySource() {
+		for _, topic := range m.t.Topic {
+			if _, err := out.Target(topic, debezium.Source{}); err != nil {
+				m.problem("table", "%v", err)
+			}
 		}
-		out = append(out, one)
+	}
+	if m.t.LatePartition != "write" {
+		m.problem("late-partition", "is not built in this version: only write is")
 	}
 	return out
 }
 
-// refuseUnbuilt refuses what the file may say but this version does not do: nothing in the file is ignored silently.
-func (m *mapper) refuseUnbuilt() {
-	const later = "is not built in this version"
-	if m.t.Source != nil {
-		m.problem("source", "%s: name the records by topic or topics", later)
+// shaping returns how rows differ from those of the source. What cannot be read is told with its line.
+func (m *mapper) shaping() connector.Shaping {
+	out := connector.Shaping{Include: m.t.IncludeColumns, Exclude: m.t.ExcludeColumns, Lower: !m.cfg.CaseSensitive}
+	for _, r := range m.t.Rename {
+		if out.Rename == nil {
+			out.Rename = map[string]string{}
+		}
+		out.Rename[r.Name] = r.Text
 	}
-	if len(m.t.Exclude) > 0 {
-		m.problem("exclude", "%s: write the expression of topics so that it does not match", later)
+	for _, c := range m.t.Computed {
+		expression, err := compute.Parse(c.Text)
+		if err != nil {
+			m.problem("computed."+c.Name, "%v", err)
+			continue
+		}
+		for _, column := range expression.Columns() {
+			if slices.ContainsFunc(m.t.Computed, func(o config.Named) bool { return o.Name == column }) {
+				m.problem("computed."+c.Name, "reads %s, which is computed itself: write its expression instead", column)
+			}
+		}
+		out.Computed = append(out.Computed, connector.Computed{Name: c.Name, Expression: expression})
 	}
-	if len(m.t.Computed) > 0 {
-		m.problem("computed", later)
-	}
-	if m.t.LatePartition != "write" {
-		m.problem("late-partition", "%s: only write is", later)
-	}
-	for _, name := range []string{"${db}", "${schema}", "${table}"} {
-		if strings.Contains(m.t.Table, name) {
-			m.problem("table", "%s %s: use a group of the expression in topics, such as ${1}", name, later)
+	if m.t.Filter != "" {
+		var err error
+		if out.Filter, err = compute.ParseFilter(m.t.Filter); err != nil {
+			m.problem("filter", "%v", err)
 		}
 	}
+	return out
 }
 
 // columns returns the columns that the file declares, in its order.
