@@ -164,28 +164,13 @@ func (w *worker) fields(shape *debezium.Shape) ([]table.Field, error) {
 				row = append(row, f)
 			}
 		}
-		if fields, err = w.cfg.Shaping.fields(row); err != nil {
-			return nil, fmt.Errorf("topic %s: %w", w.intake.record.Topic, err)
-		}
-	}
-	for _, declared := range w.cfg.Columns {
-		i := slices.IndexFunc(fields, func(f table.Field) bool { return f.Name == declared.Name })
-		if i >= 0 {
-			fields[i].Type = declared.Type
-		} else {
-			fields = append(fields, declared)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.cfg.Metadata)) {
-		if !slices.ContainsFunc(fields, func(f table.Field) bool { return f.Name == name }) {
-			fields = append(fields, table.Field{Name: name, Type: w.cfg.Metadata[name].Type()})
-		}
+		fields = row
 	}
 	var known []table.Field
 	if w.schema != nil {
 		known = w.schema.Fields
 	}
-	return w.cfg.Shaping.computedFields(fields, known)
+	return w.cfg.Fields(fields, known)
 }
 
 // sourceSchema returns the table's schema in the words of the source.

@@ -3,6 +3,7 @@ package connector
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -92,6 +93,43 @@ func (s *Shaping) fields(sources []table.Field) ([]table.Field, error) {
 		out = append(out, f)
 	}
 	return out, errors.Join(errs...)
+}
+
+// Fields returns the columns of the table that the mapping makes of those of the source: shaped, with those that it declares,
+// metadata and computed columns. known are columns that the table has beside, which expressions may read.
+func (t *Table) Fields(sources, known []table.Field) ([]table.Field, error) {
+	fields, err := t.Shaping.fields(sources)
+	if err != nil {
+		return nil, err
+	}
+	for _, declared := range t.Columns {
+		i := slices.IndexFunc(fields, func(f table.Field) bool { return f.Name == declared.Name })
+		if i >= 0 {
+			fields[i].Type = declared.Type
+		} else {
+			fields = append(fields, declared)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Metadata)) {
+		if !hasField(fields, name) {
+			fields = append(fields, table.Field{Name: name, Type: t.Metadata[name].Type()})
+		}
+	}
+	return t.Shaping.computedFields(fields, known)
+}
+
+// KeyColumns returns the columns of the table that those of a record key become.
+func (t *Table) KeyColumns(key []string) []string { return t.Shaping.columns(key) }
+
+// CheckFilter tells whether the row filter fits a table.
+func (t *Table) CheckFilter(s *table.Schema) error {
+	if t.Shaping.Filter == nil {
+		return nil
+	}
+	if _, err := t.Shaping.Filter.Bind(s); err != nil {
+		return fmt.Errorf("filter: %w", err)
+	}
+	return nil
 }
 
 // leftOut marks a column of the table that no column of the source fills. No source has such a name.
