@@ -39,22 +39,19 @@ func TestTwoInstances(t *testing.T) {
 			c := newConfig(l, slug(t), bulkTable("my", topic, coordinateColumns)).with(quickCrash)
 			var sent []record
 			feed := func(n int) { sent = append(sent, produceFresh(t, records[len(sent):len(sent)+n])...) }
-			caughtUp := func() bool {
-				all := x.snapshots(t)
-				return len(all) > 0 && equalOffsets(all[len(all)-1].covered(t)[topic], endOffsets(t, topic))
-			}
+			done := func() bool { return caughtUp(t, x, slug(t), topic) }
 
 			feed(2000)
 			a, b := start(t, "run", "-c", c.write(t)), start(t, "run", "-c", c.write(t))
 			until(t, time.Minute, func() bool { return members(t, slug(t)) == 2 }, "both instances have partitions")
 			feed(2000)
-			until(t, time.Minute, caughtUp, "two instances catch up")
+			until(t, time.Minute, done, "two instances catch up")
 			feed(2000)
 			a.kill()
 			third := start(t, "run", "-c", c.write(t))
 			until(t, time.Minute, func() bool { return members(t, slug(t)) == 2 }, "the third instance has partitions")
 			feed(2000)
-			until(t, time.Minute, caughtUp, "the others catch up after one was killed")
+			until(t, time.Minute, done, "the others catch up after one was killed")
 			for _, p := range []*process{b, third} {
 				p.terminate(t)
 				require.Zero(t, p.wait(t, 30*time.Second))
@@ -68,6 +65,18 @@ func TestTwoInstances(t *testing.T) {
 			x.fsck(t, "--interleaved", "--replay", "last")
 		})
 	}
+}
+
+// caughtUp tells that the newest snapshot of a user covers all that is on the topic.
+func caughtUp(t testing.TB, x target, user, topic string) bool {
+	t.Helper()
+	ids := x.snapshotIDs(t)
+	for i := len(ids) - 1; i >= 0; i-- {
+		if s := x.snapshot(t, ids[i]); s.User == user {
+			return equalOffsets(s.covered(t)[topic], endOffsets(t, topic))
+		}
+	}
+	return false
 }
 
 func equalOffsets(a, b map[int32]int64) bool {
@@ -127,13 +136,10 @@ func TestForeignWriter(t *testing.T) {
 	foreign("-2", "1")
 	shared.java.must(t, x.java("compact", "--user", "compactor")...)
 	foreign("-2", "2")
-	produceFresh(t, records[6000:])
+	produceFresh(t, records[6000:7500])
 	shared.java.must(t, x.java("compact", "--user", "compactor")...)
-	until(t, time.Minute, func() bool {
-		all := x.snapshots(t)
-		last := all[len(all)-1]
-		return last.User == slug(t) && equalOffsets(last.covered(t)[topic], endOffsets(t, topic))
-	}, "the sink goes on behind the other writer")
+	produceFresh(t, records[7500:])
+	until(t, time.Minute, func() bool { return caughtUp(t, x, slug(t), topic) }, "the sink goes on behind the other writer")
 	p.terminate(t)
 	require.Zero(t, p.wait(t, 30*time.Second))
 

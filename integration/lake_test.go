@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -246,24 +247,41 @@ func (s snapshot) covered(t testing.TB) map[string]map[int32]int64 {
 	return result
 }
 
-// snapshots are all snapshot files, oldest first; none if there is no table yet.
-func (x target) snapshots(t testing.TB) []snapshot {
+// snapshotIDs are the ids of all snapshot files, oldest first; none if there is no table yet.
+func (x target) snapshotIDs(t testing.TB) []int64 {
 	t.Helper()
 	names := x.list(t, "snapshot/snapshot-")
-	all := make([]snapshot, len(names))
+	ids := make([]int64, len(names))
 	for i, name := range names {
-		require.NoError(t, json.Unmarshal(x.get(t, name), &all[i]), name)
+		ids[i] = number(strings.TrimPrefix(name, "snapshot/snapshot-"))
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].ID < all[j].ID })
+	slices.Sort(ids)
+	return ids
+}
+
+func (x target) snapshot(t testing.TB, id int64) snapshot {
+	t.Helper()
+	var s snapshot
+	require.NoError(t, json.Unmarshal(x.get(t, "snapshot/snapshot-"+strconv.FormatInt(id, 10)), &s))
+	return s
+}
+
+// snapshots are all of them, oldest first.
+func (x target) snapshots(t testing.TB) []snapshot {
+	t.Helper()
+	var all []snapshot
+	for _, id := range x.snapshotIDs(t) {
+		all = append(all, x.snapshot(t, id))
+	}
 	return all
 }
 
 // latest is the newest snapshot.
 func (x target) latest(t testing.TB) snapshot {
 	t.Helper()
-	all := x.snapshots(t)
-	require.NotEmpty(t, all, "%s has no snapshot", x.name)
-	return all[len(all)-1]
+	ids := x.snapshotIDs(t)
+	require.NotEmpty(t, ids, "%s has no snapshot", x.name)
+	return x.snapshot(t, ids[len(ids)-1])
 }
 
 // newest is the name with the highest number at its end.

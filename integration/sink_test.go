@@ -211,5 +211,5 @@ func table(topic any, name string, more ...config) config {
 // until polls a condition; the message says what was awaited.
 func until(t testing.TB, timeout time.Duration, ok func() bool, format string, args ...any) {
 	t.Helper()
-	require.Eventually(t, ok, timeout, 50*time.Millisecond, fmt.Sprintf(format, args...))
+	require.Eventually(t, ok, timeout, 200*time.Millisecond, fmt.Sprintf(format, args...))
 }
