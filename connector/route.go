@@ -262,11 +262,11 @@ func (c *Connector) fedBy(topic string) []*worker {
 func (c *Connector) onlyMakes(t *Table, name string) bool {
 	makers := 0
 	for i := range c.cfg.Tables {
-		if c.cfg.Tables[i].makes(name) {
+		if c.cfg.Tables[i].Makes(name) {
 			makers++
 		}
 	}
-	return makers == 1 && t.makes(name)
+	return makers == 1 && t.Makes(name)
 }
 
 // otherTakes reports whether another mapping takes the events of a source, or has counted already that it does not.

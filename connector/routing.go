@@ -131,8 +131,8 @@ func (t *Table) Target(topic string, source debezium.Source) (string, error) {
 	return b.String(), problem
 }
 
-// makes reports whether a table of that name can come from the mapping.
-func (t *Table) makes(name string) bool {
+// Makes reports whether a table of that name can come from the mapping.
+func (t *Table) Makes(name string) bool {
 	var b strings.Builder
 	at := 0
 	for _, m := range reference.FindAllStringIndex(t.Name, -1) {

@@ -35,7 +35,7 @@ func TestTarget(t *testing.T) {
 		got, err := c.mapping.Target(c.topic, c.source)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got)
-		require.True(t, c.mapping.makes(got), "%s makes %s", c.mapping.Name, got)
+		require.True(t, c.mapping.Makes(got), "%s makes %s", c.mapping.Name, got)
 		_, name, _ := strings.Cut(got, ".")
 		back, err := url.PathUnescape(name)
 		require.NoError(t, err, "reversible")
@@ -50,8 +50,8 @@ func TestTarget(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.NotEqual(t, SafeName("a.b"), SafeName("a%2Eb"))
-	require.True(t, (&Table{Name: "lake.${table}"}).makes("lake.x"))
-	require.False(t, (&Table{Name: "lake.${table}"}).makes("lake2.x"))
+	require.True(t, (&Table{Name: "lake.${table}"}).Makes("lake.x"))
+	require.False(t, (&Table{Name: "lake.${table}"}).Makes("lake2.x"))
 }
 
 // Case U32: the tables of online schema changes are no tables of ours, unless they are asked for.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,27 +13,13 @@ import (
 	"sink/table"
 )
 
-// withColumns adds the columns that a mapping declares to those of an event.
-func withColumns(t *connector.Table, fields []table.Field) []table.Field {
-	for _, declared := range t.Columns {
-		i := slices.IndexFunc(fields, func(f table.Field) bool { return f.Name == declared.Name })
-		if i >= 0 {
-			fields[i].Type = declared.Type
-		} else {
-			fields = append(fields, declared)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.Metadata)) {
-		if !slices.ContainsFunc(fields, func(f table.Field) bool { return f.Name == name }) {
-			fields = append(fields, table.Field{Name: name, Type: t.Metadata[name].Type()})
-		}
-	}
-	return fields
-}
-
 // checkNew says what table would be made of the fields of an event, or why none would.
 func (c *checker) checkNew(t *connector.Table, what, topic string, fields []table.Field, key []string) error {
-	fields = withColumns(t, fields)
+	fields, err := t.Fields(fields, nil)
+	if err != nil {
+		return fmt.Errorf("topic %s: %w", topic, err)
+	}
+	key = t.KeyColumns(key)
 	primaryKey := t.PrimaryKey
 	if len(primaryKey) == 0 {
 		if len(key) == 0 {
@@ -54,8 +41,14 @@ func (c *checker) checkNew(t *connector.Table, what, topic string, fields []tabl
 	options := map[string]string{"bucket": "4", "changelog-producer": "input"}
 	maps.Copy(options, t.Options)
 	schema := table.NewSchema(fields, primaryKey, t.PartitionBy, options)
-	if err := schema.Validate(); err != nil {
+	if err := errors.Join(schema.Validate(), t.CheckFilter(schema)); err != nil {
 		return err
+	}
+	for _, column := range primaryKey {
+		if !slices.Contains(key, column) && len(key) > 0 && !c.placed(t, column, key) {
+			c.say(checkNote, what, "column %s is part of the primary key but not of the record key: an update or delete without the whole row before it cannot be placed; "+
+				"let the source send whole rows (PostgreSQL: REPLICA IDENTITY FULL, MySQL: binlog_row_image=FULL), or put %[1]s into the key (message.key.columns)", column)
+		}
 	}
 	for _, name := range schema.UnknownOptions() {
 		c.say(checkNote, what, "option %s is none that Paimon is known to have: it is kept in the table and does nothing here; check its name", name)
@@ -66,6 +59,20 @@ func (c *checker) checkNew(t *connector.Table, what, topic string, fields []tabl
 	}
 	c.say(checkOK, what, "would be made from topic %s: %s, primary key %s, %s", topic, plural(len(fields), "column"), strings.Join(primaryKey, ", "), buckets)
 	return nil
+}
+
+// placed reports whether a column of the primary key is known where nothing but the record key is: it comes from the record,
+// or is computed from the key.
+func (c *checker) placed(t *connector.Table, column string, key []string) bool {
+	if _, ok := t.Metadata[column]; ok {
+		return true
+	}
+	for _, computed := range t.Shaping.Computed {
+		if computed.Name == column {
+			return !slices.ContainsFunc(computed.Expression.Columns(), func(input string) bool { return !slices.Contains(key, input) })
+		}
+	}
+	return false
 }
 
 // hasColumns refuses names under a key of the mapping that are no columns.

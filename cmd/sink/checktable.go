@@ -57,13 +57,13 @@ func (c *checker) checkMapping(ctx context.Context, t *connector.Table, details 
 		topics = append(topics, name)
 	}
 	c.checkLetters(t, details)
-	if t.Pattern != nil {
+	if len(t.Topics) == 0 {
 		for _, name := range details.Names() {
-			if t.Pattern.MatchString(name) && details[name].Err == nil {
+			if t.Matches(name) && details[name].Err == nil {
 				topics = append(topics, name)
 			}
 		}
-		if len(topics) == 0 {
+		if len(topics) == 0 && t.Pattern != nil {
 			c.say(checkNote, "topics", "none matches %s yet", strings.TrimSuffix(strings.TrimPrefix(t.Pattern.String(), "^(?:"), ")$"))
 		}
 	}
@@ -81,6 +81,10 @@ func (c *checker) checkMapping(ctx context.Context, t *connector.Table, details 
 		return
 	}
 	configs, _ := c.admin.DescribeTopicConfigs(ctx, topics...)
+	if t.BySource() {
+		c.checkRoutes(ctx, t, topics, starts, ends, configs)
+		return
+	}
 	byTable := map[string][]string{}
 	var names []string
 	for _, topic := range topics {
@@ -100,13 +104,16 @@ func (c *checker) checkMapping(ctx context.Context, t *connector.Table, details 
 	}
 }
 
-// targetOf returns the table that a topic feeds.
+// targetOf returns the table that a topic feeds, where that does not depend on its records.
 func targetOf(t *connector.Table, topic string) string {
-	if t.Pattern == nil {
+	if t.BySource() {
 		return t.Name
 	}
-	template := strings.ReplaceAll(t.Name, "${topic}", strings.ReplaceAll(topic, "$", "$$"))
-	return string(t.Pattern.ExpandString(nil, template, topic, t.Pattern.FindStringSubmatchIndex(topic)))
+	name, err := t.Target(topic, debezium.Source{})
+	if err != nil {
+		return t.Name
+	}
+	return name
 }
 
 // checkTopic tells how much is on a topic, and refuses what its cleaner would take away.
@@ -132,30 +139,40 @@ func (c *checker) checkTopic(t *connector.Table, topic string, starts, ends kadm
 // checkTable says whether the table is there or would be made, and whether the topics' first records fit it.
 func (c *checker) checkTable(ctx context.Context, t *connector.Table, name string, topics []string, starts, ends kadm.ListedOffsets) {
 	what := "table " + name
-	path, err := tablePath(name)
-	if err != nil {
-		c.say(checkFail, what, "%v", err)
+	schema, ok := c.schemaOf(ctx, t, name, topics)
+	if !ok {
 		return
-	}
-	if c.store == nil {
-		c.say(checkNote, what, "not looked at, since the store cannot be used")
-		return
-	}
-	schema, err := manifest.LatestSchema(ctx, c.store, path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		schema = nil
-	case err != nil:
-		c.say(checkFail, what, "%v", err)
-		return
-	default:
-		c.checkExisting(ctx, t, name, topics, schema)
 	}
 	for _, topic := range topics {
 		if err := c.checkSample(ctx, t, what, topic, schema, starts[topic], ends[topic]); err != nil {
 			c.say(checkFail, what, "%v", err)
 		}
 	}
+}
+
+// schemaOf returns the schema of a table, nil where there is no table yet, after it has been compared with its mapping. It is
+// not ok when the table cannot be looked at.
+func (c *checker) schemaOf(ctx context.Context, t *connector.Table, name string, topics []string) (*table.Schema, bool) {
+	what := "table " + name
+	path, err := tablePath(name)
+	if err != nil {
+		c.say(checkFail, what, "%v", err)
+		return nil, false
+	}
+	if c.store == nil {
+		c.say(checkNote, what, "not looked at, since the store cannot be used")
+		return nil, false
+	}
+	schema, err := manifest.LatestSchema(ctx, c.store, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, true
+	case err != nil:
+		c.say(checkFail, what, "%v", err)
+		return nil, false
+	}
+	c.checkExisting(ctx, t, name, topics, schema)
+	return schema, true
 }
 
 // checkExisting compares a table with its mapping.
@@ -276,8 +293,13 @@ func (c *checker) checkShape(t *connector.Table, what, topic string, schema *tab
 	if err != nil {
 		return fmt.Errorf("topic %s: %w", topic, err)
 	}
-	fields = withColumns(t, fields)
 	if schema != nil {
+		if fields, err = t.Fields(fields, schema.Fields); err == nil {
+			err = t.CheckFilter(schema)
+		}
+		if err != nil {
+			return fmt.Errorf("topic %s: %w", topic, err)
+		}
 		_, changes, err := table.Evolve(schema, fields)
 		if err != nil {
 			return fmt.Errorf("topic %s: %w", topic, err)

@@ -102,18 +102,38 @@ func (o *offsets) feeds() map[string][]string {
 	out := map[string][]string{}
 	for i := range o.settings.Tables {
 		t := &o.settings.Tables[i]
-		if t.Pattern == nil {
-			out[t.Name] = append(out[t.Name], t.Topics...)
+		if t.BySource() {
+			o.found(t, out)
 			continue
 		}
+		for _, topic := range t.Topics {
+			out[targetOf(t, topic)] = append(out[targetOf(t, topic)], topic)
+		}
 		for _, topic := range o.details.Names() {
-			if t.Pattern.MatchString(topic) {
+			if t.Pattern != nil && t.Matches(topic) {
 				name := targetOf(t, topic)
 				out[name] = append(out[name], topic)
 			}
 		}
 	}
 	return out
+}
+
+// found adds the tables that a mapping has found by the source of records: those that the group's offsets name.
+func (o *offsets) found(t *connector.Table, out map[string][]string) {
+	for _, topic := range o.details.Names() {
+		if !t.Matches(topic) {
+			continue
+		}
+		for _, at := range o.group[topic] {
+			marks, _ := commit.ParseOffsetMetadata(at.Metadata)
+			for _, m := range marks {
+				if t.Makes(m.Table) && !slices.Contains(out[m.Table], topic) {
+					out[m.Table] = append(out[m.Table], topic)
+				}
+			}
+		}
+	}
 }
 
 // place is one partition of a table, as snapshot, group and log see it.
