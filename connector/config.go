@@ -53,7 +53,7 @@ type Config struct {
 	SingleWriter bool
 	Memory       int64 // bytes for all buffers of the process
 	Checkpoint   Checkpoint
-	Encoders     int // files encoded at the same time; 0: one a core
+	Encoders     int // files made at the same time; 0: two a core, at least 8
 	Tables       []Table
 	// UntilEnd makes Run return after all that was on the topics at the start (up to the last stable offset) is in
 	// snapshots and the group's offsets are committed.
