@@ -16,10 +16,10 @@ RUN   ?= .
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: help build demo check test integration bench fuzz stress life chaos rewrite ci clean
+.PHONY: help build demo check test integration bench bench-peers fuzz stress life chaos rewrite ci clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 build: ## the binary, static, in bin/sink
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(OUT)/sink ./cmd/sink
@@ -36,8 +36,11 @@ test: ## unit tests under the race detector; no service needed
 integration: ## the binary against a real Kafka, S3 server and Paimon; RUN=TestReplay picks
 	go test -tags integration -count=1 -v -timeout 30m -parallel 4 -run '$(RUN)' ./integration/...
 
-bench: ## events/s, CPU and memory from a real Kafka to local disk, beside the floors of the same run
-	bench/run
+bench: ## events/s, CPU and memory from a real Kafka to local disk, beside the floors of the same run; BASE=rev compares the Go benchmarks with another commit's
+	$(if $(BASE),bench/compare $(BASE),bench/run)
+
+bench-peers: ## the sink beside Paimon's Java writer and Flink, with the ratios; needs Maven and Java 17
+	bench/run -peers paimon,flink-sql,flink-action
 
 fuzz: ## every fuzz target for TIME=30s
 	.ci/fuzz $(TIME)

@@ -181,11 +181,11 @@ func command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// problems passes on the lines of the sink's log that tell of an error.
+// problems passes on what the sink says but for the lines of its log that are no errors.
 type problems struct{}
 
 func (problems) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte(`"level":"error"`)) {
+	if b[0] != '{' || bytes.Contains(b, []byte(`"level":"error"`)) {
 		_, _ = os.Stderr.Write(b)
 	}
 	return len(b), nil

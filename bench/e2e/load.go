@@ -91,7 +91,11 @@ func (l *load) writeConfig(o *options, id, warehouse string) (string, error) {
 	if strings.HasPrefix(warehouse, "s3://") {
 		fmt.Fprintf(&b, "s3: {endpoint: %q, region: us-east-1, path-style: true, access-key: %s, secret-key: %s}\n", o.s3, s3Key, s3Secret)
 	}
-	fmt.Fprintf(&b, "checkpoint: {interval: %s}\nhttp: \"\"\nlog: {format: json}\nregistry: {url: %q}\ntables:\n", o.interval, o.registry)
+	fmt.Fprintf(&b, "checkpoint: {interval: %s}\nhttp: \"\"\nlog: {format: json}\n", o.interval)
+	if l.format == "avro" {
+		fmt.Fprintf(&b, "registry: {url: %q}\n", o.registry)
+	}
+	b.WriteString("tables:\n")
 	if l.tables > 1 {
 		fmt.Fprintf(&b, "  - topics: '%s\\.(.*)'\n    table: bench.orders_${1}\n", l.topic())
 	} else {

@@ -33,7 +33,7 @@ import (
 type options struct {
 	change.Options
 	format, buckets      string
-	procs                int
+	procs, encoders      int
 	interval             time.Duration
 	records, memory      int64
 	delay                time.Duration
@@ -48,6 +48,7 @@ func main() {
 	flag.StringVar(&o.format, "format", "json", fmt.Sprint(change.Formats))
 	flag.StringVar(&o.buckets, "buckets", "4", "buckets of the table")
 	flag.IntVar(&o.procs, "procs", runtime.NumCPU(), "cores to use")
+	flag.IntVar(&o.encoders, "encoders", 0, "files encoded at the same time; 0: as the service has it")
 	flag.DurationVar(&o.interval, "checkpoint", 10*time.Second, "checkpoint interval")
 	flag.Int64Var(&o.records, "records", 1_000_000, "records of a checkpoint, at most")
 	flag.Int64Var(&o.memory, "memory", 256<<20, "the sink's budget, bytes")
@@ -155,7 +156,7 @@ func configure(o *options, address string) (connector.Config, error) {
 	}
 	return connector.Config{
 		Kafka: []kgo.Opt{kgo.SeedBrokers(address), kgo.FetchMaxBytes(16 << 20), kgo.FetchMaxPartitionBytes(1 << 20)},
-		Group: "bench", Protocol: connector.Classic, Start: connector.Earliest, Memory: o.memory,
+		Group: "bench", Protocol: connector.Classic, Start: connector.Earliest, Memory: o.memory, Encoders: o.encoders,
 		Checkpoint: connector.Checkpoint{Interval: o.interval, Bytes: 128 << 20, Records: o.records},
 		Tables:     []connector.Table{mapping}, UntilEnd: true, StopWithin: 30 * time.Second, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel),
 	}, nil
