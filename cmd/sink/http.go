@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type web struct {
 	stats   func() connector.Stats
 	now     func() time.Time
 	started time.Time
+	// profiles adds /debug/pprof/: a profile costs CPU and tells what the process does, so it is asked for.
+	profiles bool
 }
 
 // handler returns the routes.
@@ -40,6 +43,12 @@ func (w *web) handler() http.Handler {
 	mux.HandleFunc("GET /livez", func(rw http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(rw, "ok") })
 	mux.HandleFunc("GET /readyz", w.ready)
 	mux.HandleFunc("GET /status", w.status)
+	if w.profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	}
 	mux.Handle("GET /{$}", http.RedirectHandler("/status", http.StatusFound))
 	return mux
 }

@@ -132,3 +132,13 @@ func golden(t *testing.T, name, got string) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), got)
 }
+
+// TestProfiles: they are served only when asked for.
+func TestProfiles(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		w := &web{stats: testStats, now: time.Now, profiles: asked}
+		rec := httptest.NewRecorder()
+		w.handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/pprof/heap", nil))
+		require.Equal(t, asked, rec.Code == http.StatusOK)
+	}
+}

@@ -20,6 +20,7 @@ func (a *app) runCommand() *cobra.Command {
 	var (
 		file     string
 		untilEnd bool
+		profiles bool
 	)
 	cmd := a.command(&cobra.Command{
 		Use:   "run",
@@ -41,12 +42,13 @@ is in snapshots and the group's offsets are committed.`,
 			if err != nil {
 				return err
 			}
-			s := &service{cfg: cfg, untilEnd: untilEnd, log: newLogger(a.stderr, cfg.Log)}
+			s := &service{cfg: cfg, untilEnd: untilEnd, profiles: profiles, log: newLogger(a.stderr, cfg.Log)}
 			return s.run(cmd.Context())
 		},
 	})
 	addConfigFlag(cmd, &file)
 	cmd.Flags().BoolVar(&untilEnd, "until-end", false, "stop once all that was on the topics at the start is committed")
+	cmd.Flags().BoolVar(&profiles, "pprof", false, "serve profiles of the process at /debug/pprof/ of the http address")
 	return cmd
 }
 
@@ -60,6 +62,7 @@ func addConfigFlag(cmd *cobra.Command, file *string) {
 type service struct {
 	cfg      *config.Config
 	untilEnd bool
+	profiles bool // serve /debug/pprof/
 	log      zerolog.Logger
 
 	// The demo looks on: listening is called with the status server's address, started with the connector before it runs.
@@ -128,7 +131,7 @@ func (s *service) serve(l net.Listener, c *connector.Connector) (stop func() err
 	if l == nil {
 		return func() error { return nil }
 	}
-	w := &web{stats: c.Stats, now: time.Now, started: time.Now()}
+	w := &web{stats: c.Stats, now: time.Now, started: time.Now(), profiles: s.profiles}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.serve(ctx, l) }()
