@@ -47,7 +47,7 @@ func (w *web) handler() http.Handler {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	}
 	mux.Handle("GET /{$}", http.RedirectHandler("/status", http.StatusFound))
 	return mux
