@@ -236,7 +236,8 @@ func (w *worker) change(p *partition) error {
 	if err != nil {
 		return err
 	}
-	if err := w.checkImages(plan, event); err != nil {
+	known, err := w.checkImages(plan, event)
+	if err != nil {
 		batch.Truncate(event.First)
 		return err
 	}
@@ -249,10 +250,16 @@ func (w *worker) change(p *partition) error {
 		w.reportUnknown(plan)
 	}
 	p.deleted = deletedBy(f)
-	if err := w.finish(plan, event.First, w.known(event)); err != nil {
+	if err := w.finish(plan, event.First, known); err != nil {
 		return err
 	}
-	return w.add()
+	if err := w.add(); err != nil {
+		return err
+	}
+	if known.poor {
+		w.counters.update(func(s *TableStats) { s.MissingBefore++ })
+	}
+	return nil
 }
 
 // add routes the rows just appended. A row that has no place (a null in its key) is the record's fault.

@@ -20,32 +20,34 @@ const (
 // A delete's before is no proof by itself: under PostgreSQL's REPLICA IDENTITY DEFAULT Debezium fills it with made-up values. So
 // trust is learned from updates: one with a before proves a full identity, one without disproves it; until then a delete
 // whose other columns are all null or made up counts as one without a before image, and where it is disproved every one.
-func (w *worker) checkImages(plan *plan, event debezium.Event) error {
+// What is known of the rows after that it returns.
+func (w *worker) checkImages(plan *plan, event debezium.Event) (rowsKnown, error) {
 	if event.Op == debezium.OpUpdate {
 		w.learn(event.Before == debezium.BeforeFull)
 	}
 	missing := event.Before == debezium.BeforeMissing || event.Before == debezium.BeforeKeyOnly
 	madeUp := event.Op == debezium.OpDelete && w.doubtful(event.Before)
+	known := rowsKnown{unavailable: event.Unavailable}
 	if missing = missing || madeUp; !missing && len(event.Unavailable) == 0 {
-		return nil
+		return known, nil
 	}
+	known.poor, known.keyOnly = true, missing && event.Op == debezium.OpDelete
 	if w.cfg.OnMissingBefore != Accept {
-		return &refusal{reason: reasonBefore, err: w.missingImage(event)}
+		return known, &refusal{reason: reasonBefore, err: w.missingImage(event)}
 	}
 	if event.Op != debezium.OpDelete { // a delete's values are the changelog's only
 		if err := w.unwritable(event); err != nil {
-			return err
+			return known, err
 		}
 	}
 	if madeUp { // such values are not written as if they were data
 		batch := w.writer.Batch()
 		batch.Truncate(event.First)
 		if _, err := plan.AppendKey(&w.intake.frame, batch); err != nil {
-			return err
+			return known, err
 		}
 	}
-	w.counters.update(func(s *TableStats) { s.MissingBefore++ })
-	return nil
+	return known, nil
 }
 
 // doubtful reports whether the before image of a delete may be made up. Without the schema part a made-up column default

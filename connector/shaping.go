@@ -249,6 +249,7 @@ func (s *Shaping) finisher(schema *table.Schema, key []int) (*finisher, error) {
 type rowsKnown struct {
 	keyOnly     bool  // nothing but the record key
 	unavailable []int // columns that the source did not send
+	poor        bool  // it is less than what a changelog asks for, and on-missing-before accepts it
 }
 
 // knows reports whether all of some columns are known.
@@ -356,14 +357,4 @@ func (w *worker) finish(p *plan, first int, known rowsKnown) error {
 	}
 	r := &w.intake.record
 	return &debezium.RecordError{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Reason: reason, Err: err}
-}
-
-// known tells how much of the rows of an event is known, after its images have been accepted.
-func (w *worker) known(event debezium.Event) rowsKnown {
-	k := rowsKnown{unavailable: event.Unavailable}
-	if event.Op == debezium.OpDelete {
-		k.keyOnly = event.Before == debezium.BeforeMissing || event.Before == debezium.BeforeKeyOnly ||
-			event.Before == debezium.BeforeSuspect && w.intake.trust[w.identity()] != identityFull
-	}
-	return k
 }
