@@ -170,7 +170,7 @@ type Policies struct {
 type DeadLetter struct {
 	// A Kafka topic. Records keep their bytes; headers tell where they came from and why.
 	Topic string `yaml:"topic"`
-	// A folder in the warehouse, instead of a topic. Each checkpoint adds a file of JSON lines.
+	// A folder in the warehouse, instead of a topic. Each record becomes a JSON file.
 	Path string `yaml:"path"`
 }
 
@@ -231,7 +231,8 @@ type Table struct {
 	Types Types `yaml:"types"`
 	// A column of the table that an event does not have.
 	Absent string `yaml:"absent" enum:"null,fail"`
-	// A row for a partition that has expired. Only `write` in this version.
+	// A row for a partition that has expired by the option `partition.expiration-time`. `write` makes the partition anew, until it expires again; `drop`
+	// counts the row; `dead-letter` puts the record aside. It goes by the clock of this process.
 	LatePartition string `yaml:"late-partition" enum:"write,drop,dead-letter"`
 	// The user states that several topics, or a changed key, never meet in one row.
 	Disjoint bool `yaml:"disjoint"`

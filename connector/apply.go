@@ -137,6 +137,8 @@ func (w *worker) judge(rec *kgo.Record, err error) error {
 			policy = w.cfg.OnTruncate
 		case notWanted:
 			policy = w.cfg.OnUnrouted
+		case reasonLate:
+			policy = w.cfg.LatePartition
 		}
 	} else {
 		return err

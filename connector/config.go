@@ -92,6 +92,7 @@ type Table struct {
 	OnMissingBefore Policy // Fail, DeadLetter, Accept
 	OnTruncate      Policy // Fail, Apply, Ignore
 	SchemaChange    Policy // Evolve, Ignore, Fail, DeadLetter
+	LatePartition   Policy // Skip, DeadLetter; empty: rows for expired partitions are written as any
 	OnUnrouted      Policy // Fail; else Skip: records that no mapping wants, where sources are looked at
 	Deduplicate     bool   // drop events that Debezium sends again: `deduplicate: source-position`
 	Compacted       bool   // the user accepts topics with cleanup.policy=compact

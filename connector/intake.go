@@ -94,7 +94,13 @@ func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
 			p.key = append(p.key, i)
 		}
 	}
-	if p.finisher, err = shaping.finisher(schema, p.key); err != nil {
+	var late *lateness
+	if w.cfg.LatePartition != "" {
+		if late, err = newLateness(schema); err != nil {
+			return nil, err
+		}
+	}
+	if p.finisher, err = shaping.finisher(schema, p.key, late); err != nil {
 		return nil, err
 	}
 	w.intake.plans[f.Shape] = p

@@ -280,3 +280,55 @@ func TestComputedColumnIsTaken(t *testing.T) {
 	_, err := runConnector(t, b.config(object.NewMem(), crates))
 	require.ErrorContains(t, err, "column d of the source has the name of a metadata or computed column")
 }
+
+// Rows for a partition that has expired are dropped or put aside, if that is asked for; an update that comes out of one is an
+// insert, one that goes into one a delete. It is 2000-01-01 on stage.
+func TestLatePartition(t *testing.T) {
+	value := func(op string, id int64, before, after string) event {
+		image := func(day string) string {
+			if day == "" {
+				return "null"
+			}
+			return fmt.Sprintf(`{"id":%d,"day":%q}`, id, day)
+		}
+		return event{key: keyOf(id), value: fmt.Sprintf(`{"op":%q,"before":%s,"after":%s,"source":{"connector":"mysql","name":"dock","db":"orchard","table":"crate"},"ts_ms":1}`, op, image(before), image(after))}
+	}
+	const today, late = "2000-01-01", "1999-12-01"
+	out := func(kind string, id int64, day string) string {
+		return strings.TrimSpace(fmt.Sprintf(`%s {"id":%d,"day":%q}`, kind, id, day))
+	}
+	mapping := func(policy Policy) func(m *Table) {
+		return func(m *Table) {
+			m.Columns, m.PartitionBy, m.LatePartition = columnsOf("id BIGINT NOT NULL", "day STRING"), []string{"day"}, policy
+			m.Options["partition.expiration-time"], m.Options["partition.timestamp-formatter"] = "7 d", "yyyy-MM-dd"
+			m.Letters = Letters{Path: "_dead"}
+		}
+	}
+	events := []event{
+		value("c", 1, "", today), value("c", 2, "", late), value("u", 2, late, late), value("u", 2, late, today), value("u", 1, today, late), value("d", 1, late, ""),
+		value("c", 3, "", "no date"),
+	}
+	rows := []string{out("", 2, today), out("", 3, "no date")}
+	t.Run("drop", func(t *testing.T) {
+		play(t, script{
+			table: mapping(Skip), events: events, rows: rows, offsets: []int64{7}, skips: 3,
+			changes: []string{out("+I", 1, today), out("+I", 2, today), out("-D", 1, today), out("+I", 3, "no date")},
+			stats:   TableStats{Skipped: map[string]int64{reasonLate: 3}},
+		})
+	})
+	t.Run("dead-letter", func(t *testing.T) {
+		play(t, script{
+			table: mapping(DeadLetter), events: events[:3], rows: []string{out("", 1, today)}, offsets: []int64{3}, skips: 3,
+			changes: []string{out("+I", 1, today)}, stats: TableStats{DeadLetters: 2},
+			check: func(t *testing.T, _ *stage, store *object.Mem, _ Config) {
+				require.Equal(t, []string{"0/1", "0/2"}, lettersIn(t, store, "_dead"))
+			},
+		})
+	})
+	t.Run("by update time", func(t *testing.T) {
+		play(t, script{
+			table: func(m *Table) { mapping(Skip)(m); m.Options["partition.expiration-strategy"] = "update-time" }, events: events[:1], offsets: []int64{0}, skips: 5,
+			fails: "late-partition goes by the values of a partition",
+		})
+	})
+}

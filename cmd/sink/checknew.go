@@ -91,7 +91,7 @@ func hasColumns(fields []table.Field, key string, names []string) error {
 
 // checkLetters sees that there is a topic for the records that a policy puts aside. The sink makes no topics.
 func (c *checker) checkLetters(t *connector.Table, details kadm.TopicDetails) {
-	policies := []connector.Policy{t.OnError, t.OnMissingBefore, t.SchemaChange}
+	policies := []connector.Policy{t.OnError, t.OnMissingBefore, t.SchemaChange, t.LatePartition}
 	if t.Letters.Path != "" || !slices.Contains(policies, connector.DeadLetter) {
 		return
 	}

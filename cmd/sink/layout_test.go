@@ -26,7 +26,7 @@ var layout = map[string][]string{
 		"flush", "flush/compact", "commit", "commit/expire", "connector/upkeep", "table/verify",
 	},
 	"config":                  {},
-	"connector":               {"debezium", "connector/compute", "table", "table/object", "table/scan", "flush", "commit", "connector/upkeep"},
+	"connector":               {"debezium", "connector/compute", "table", "table/object", "table/scan", "flush", "commit", "commit/expire", "connector/upkeep"},
 	"table/verify":            {"table", "table/object", "table/datafile", "table/manifest", "table/scan"},
 	"debezium":                {"table"},
 	"connector/compute":       {"table"},

@@ -118,9 +118,7 @@ func (m *mapper) table(registry *debezium.Registry) connector.Table {
 			}
 		}
 	}
-	if m.t.LatePartition != "write" {
-		m.problem("late-partition", "is not built in this version: only write is")
-	}
+	out.LatePartition = map[string]connector.Policy{"drop": connector.Skip, "dead-letter": connector.DeadLetter}[m.t.LatePartition]
 	return out
 }
 

@@ -128,7 +128,11 @@ func (e *Expirer) timeOf(p PartitionPolicy, partition string, files []table.File
 		}
 		return time.UnixMilli(newest), nil
 	}
-	s := e.cfg.Schema
+	return p.TimeOf(e.cfg.Schema, partition, e.cfg.Now().Location())
+}
+
+// TimeOf returns the time that the values of a partition stand for, in a zone.
+func (p *PartitionPolicy) TimeOf(s *table.Schema, partition string, zone *time.Location) (time.Time, error) {
 	named := s
 	if slices.Contains(p.dateColumn, true) { // whatever partition.legacy-name makes of the path
 		named = s.Clone()
@@ -150,7 +154,7 @@ func (e *Expirer) timeOf(p PartitionPolicy, partition string, files []table.File
 			text = strings.ReplaceAll(text, "$"+s.PartitionKeys[i], values[i])
 		}
 	}
-	return p.parse(text, e.cfg.Now().Location())
+	return p.parse(text, zone)
 }
 
 // defaultLayouts are those of org.apache.paimon.partition.PartitionTimeExtractor without a formatter.
