@@ -10,19 +10,18 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"sink/table"
+	"golang.org/x/sync/errgroup"
 )
 
 // Letters is where records that are put aside go: a Kafka topic, or files in the store. One of the two is set.
 //
-// Letters are written before the checkpoint that covers their records. In files they are exactly once: the name of a
-// file tells its first record, so a checkpoint that is repeated writes the same file again, and each checkpoint with letters
-// makes a snapshot. Before the table exists the group's offsets stand in for that. In a topic letters are at least once, and told
+// Letters are written before the checkpoint that covers their records. In files they are exactly once: each has
+// a file of its own that is named for its record, so whoever repeats it, in whatever checkpoint, writes the same again. Each
+// checkpoint with letters makes a snapshot. Before the table exists the group's offsets stand in for that. In a topic letters are at least once, and told
 // apart by their key, which is their coordinates.
 type Letters struct {
 	Topic string
-	Path  string // folder in the warehouse; one file a checkpoint and partition below it
+	Path  string // folder in the warehouse; one file a record below it
 }
 
 // letter is a record put aside, with its cause.
@@ -75,27 +74,26 @@ func (w *worker) deliver(ctx context.Context, letters []letter) error {
 	if w.cfg.Letters.Topic != "" {
 		return w.produce(ctx, letters)
 	}
-	byPartition := map[table.TopicPartition][]letter{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(letterWriters)
 	for _, l := range letters {
-		tp := table.TopicPartition{Topic: l.Topic, Partition: l.Partition}
-		byPartition[tp] = append(byPartition[tp], l)
-	}
-	for tp, group := range byPartition {
-		name := fmt.Sprintf("%s/%s/%s-%d-%020d.jsonl", strings.Trim(w.cfg.Letters.Path, "/"), w.name, tp.Topic, tp.Partition, group[0].Offset)
-		var lines []byte
-		for _, l := range group {
-			line, err := json.Marshal(l)
+		group.Go(func() error {
+			name := fmt.Sprintf("%s/%s/%s-%d-%020d.json", strings.Trim(w.cfg.Letters.Path, "/"), w.name, l.Topic, l.Partition, l.Offset)
+			text, err := json.Marshal(l)
 			if err != nil {
 				return fmt.Errorf("dead letter %s: %w", name, err)
 			}
-			lines = append(append(lines, line...), '\n')
-		}
-		if err := w.c.cfg.Store.Put(ctx, name, lines); err != nil {
-			return fmt.Errorf("write dead letters %s: %w", name, err)
-		}
+			if err := w.c.cfg.Store.Put(ctx, name, append(text, '\n')); err != nil {
+				return fmt.Errorf("write dead letter %s: %w", name, err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return group.Wait()
 }
+
+// letterWriters is how many letters of a table are written at the same time.
+const letterWriters = 16
 
 // produce sends letters to the dead-letter topic: the original bytes, the coordinates and the cause in headers.
 func (w *worker) produce(ctx context.Context, letters []letter) error {
