@@ -204,7 +204,7 @@ func (w *worker) land() {
 	case f.err == nil:
 		w.committed(f)
 	case w.c.life.Err() != nil:
-		// The process lets go; the next one reads these records again.
+		w.void() // the process lets go; the next one reads these records again
 	case readAgain(f.err):
 		w.counters.update(func(s *TableStats) { s.Fenced++ })
 		w.drop(f)
@@ -234,6 +234,7 @@ func (w *worker) committed(f *flight) {
 		return
 	}
 	w.state.SnapshotID, w.state.SnapshotUUID, w.state.Fresh = f.result.SnapshotID, f.result.UUID, false
+	w.state.Progress = f.result.Progress
 	if w.writer != nil {
 		w.writer.Raise(f.result.Progress.MaxSequence)
 	}
@@ -315,6 +316,21 @@ func (w *worker) cover() {
 	}
 }
 
+// coverBefore covers all that was applied before the record at hand. errReadAgain says that this record will come again,
+// too: the checkpoint was in vain.
+func (w *worker) coverBefore() error {
+	tp := table.TopicPartition{Topic: w.intake.record.Topic, Partition: w.intake.record.Partition}
+	p := w.partitions[tp]
+	w.cover()
+	if err := w.problem(); err != nil {
+		return err
+	}
+	if w.partitions[tp] != p {
+		return errReadAgain
+	}
+	return nil
+}
+
 // spill writes the fullest buffers early, to files that the next checkpoint makes visible.
 func (w *worker) spill(ctx context.Context) {
 	if w.intake.letterBytes > 0 && w.flight == nil && w.problem() == nil {
@@ -335,6 +351,14 @@ func (w *worker) spill(ctx context.Context) {
 	}
 	w.recovered()
 	w.counters.update(func(s *TableStats) { s.Spills++ })
+}
+
+// void drops everything uncommitted, and the positions with it: nothing that comes after the lost rows may be told as
+// covered.
+func (w *worker) void() {
+	w.refuse(slices.Collect(maps.Keys(w.partitions)))
+	w.discard()
+	clear(w.partitions)
 }
 
 // discard drops everything uncommitted: buffers, spilled files, the checkpoint under way (whose outcome no longer

@@ -67,6 +67,7 @@ func (c *Connector) adjust(ctx context.Context, assigned map[string]map[int32]kg
 				start = table.Cursor{Offset: logs[tp].end, Epoch: -1}
 				c.cursors[tp] = map[*worker]int{}
 			}
+			c.polled[tp] = start.Offset
 			partitions[p] = kgo.NewOffset().At(start.Offset).WithEpoch(start.Epoch)
 		}
 	}
@@ -152,6 +153,7 @@ func (c *Connector) forget(partitions map[string][]int32) {
 	c.stats.Rebalances++
 	for _, tp := range flatten(partitions) {
 		delete(c.cursors, tp)
+		delete(c.polled, tp)
 	}
 	c.offsets.forget(flatten(partitions))
 }
@@ -169,7 +171,9 @@ func (c *Connector) askRewind(w *worker, to table.Offsets) {
 	c.wake()
 }
 
-// rewind carries out what was asked for. It runs between a poll and AllowRebalance, when no partition can leave.
+// rewind carries out what was asked for. It runs between a poll and AllowRebalance, when no partition can leave. It only
+// goes back: a table that another instance has brought further drops what comes before its cursor, but another table
+// of the topic may still want it.
 func (c *Connector) rewind() {
 	c.mu.Lock()
 	asked := c.rewinds
@@ -182,12 +186,14 @@ func (c *Connector) rewind() {
 			}
 			c.listen(r.worker, tp)
 			r.worker.accept(tp, c.generation)
+			if cursor.Offset >= c.polled[tp] {
+				continue
+			}
+			c.polled[tp] = cursor.Offset
 			if positions[tp.Topic] == nil {
 				positions[tp.Topic] = map[int32]kgo.EpochOffset{}
 			}
-			if at, ok := positions[tp.Topic][tp.Partition]; !ok || cursor.Offset < at.Offset {
-				positions[tp.Topic][tp.Partition] = kgo.EpochOffset{Epoch: cursor.Epoch, Offset: cursor.Offset}
-			}
+			positions[tp.Topic][tp.Partition] = kgo.EpochOffset{Epoch: cursor.Epoch, Offset: cursor.Offset}
 		}
 	}
 	c.mu.Unlock()

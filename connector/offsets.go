@@ -39,20 +39,30 @@ func (g *groupOffsets) changed() {
 	}
 }
 
-// run commits whenever something changed, until the context ends.
+// offsetsAgain is how long the next try waits after a commit that failed: nothing else may change for long, and lag
+// monitors and UntilEnd go by the group's offsets.
+const offsetsAgain = time.Second
+
+// run commits whenever something changed, and again after a failure, until the context ends.
 func (g *groupOffsets) run(ctx context.Context) {
+	var again <-chan time.Time
 	for {
 		select {
 		case <-g.signal:
-			g.commit(ctx, g.c.owned())
+		case <-again:
 		case <-ctx.Done():
 			return
+		}
+		again = nil
+		if !g.commit(ctx, g.c.owned()) {
+			again = time.After(offsetsAgain)
 		}
 	}
 }
 
-// commit sends the offsets of some partitions. A failure is no harm: the next commit, or the next owner, does it again.
-func (g *groupOffsets) commit(ctx context.Context, partitions []table.TopicPartition) {
+// commit sends the offsets of some partitions, and reports whether the group has all of them. A failure is no harm: the
+// next commit, or the next owner, does it again.
+func (g *groupOffsets) commit(ctx context.Context, partitions []table.TopicPartition) bool {
 	offsets := map[string]map[int32]kgo.EpochOffset{}
 	metadata := map[table.TopicPartition]string{}
 	for _, tp := range partitions {
@@ -67,7 +77,7 @@ func (g *groupOffsets) commit(ctx context.Context, partitions []table.TopicParti
 		metadata[tp] = metadataOf(snapshots)
 	}
 	if len(offsets) == 0 {
-		return
+		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -86,8 +96,9 @@ func (g *groupOffsets) commit(ctx context.Context, partitions []table.TopicParti
 		failed = g.acknowledge(offsets, resp, err)
 	})
 	if failed != nil {
-		g.c.cfg.Log.Debug().Err(failed).Msg("group offsets not committed; the snapshots have them, and the next checkpoint sends them again")
+		g.c.cfg.Log.Debug().Err(failed).Msg("group offsets not committed; the snapshots have them, and they are sent again")
 	}
+	return failed == nil
 }
 
 // metadataOf returns the metadata of an offset. Where the tables are too many for it, it names as many as fit: the others

@@ -235,16 +235,16 @@ func (w *worker) leave(tps []table.TopicPartition) {
 
 // restart drops everything uncommitted and has all partitions read again from the newest snapshot.
 func (w *worker) restart(ctx context.Context) {
-	w.refuse(slices.Collect(maps.Keys(w.partitions)))
-	w.discard()
-	if w.problem() != nil || len(w.partitions) == 0 {
+	partitions := maps.Clone(w.partitions)
+	w.void()
+	if w.problem() != nil || len(partitions) == 0 {
 		return
 	}
 	if err := w.resume(ctx); err != nil || w.problem() != nil {
 		return
 	}
 	to := table.Offsets{}
-	for tp, old := range w.partitions {
+	for tp, old := range partitions {
 		log := old.log
 		log.group.At = -1 // older than the snapshot just read
 		p, problem := w.position(tp, log)

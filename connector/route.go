@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -72,7 +73,13 @@ func (c *Connector) checkLetters(ctx context.Context) error {
 // topics returns the topics there are now that a mapping wants. One that is named but absent is an error: a slip of the
 // pen would otherwise wait for ever.
 func (c *Connector) topics(ctx context.Context) ([]string, error) {
-	details, err := c.admin.ListTopics(ctx)
+	details, err := backoff.Retry(ctx, func() (kadm.TopicDetails, error) {
+		details, err := c.admin.ListTopics(ctx)
+		if err != nil && fatalKafka(err) {
+			err = backoff.Permanent(err)
+		}
+		return details, err
+	}, backoff.WithMaxElapsedTime(reachWithin/2), backoff.WithBackOff(retries()))
 	if err != nil {
 		return nil, fmt.Errorf("kafka: list topics: %w", err)
 	}

@@ -47,6 +47,7 @@ type Connector struct {
 	scouts     map[*Table]*worker
 	cursors    map[table.TopicPartition]map[*worker]int // generation of dispatches, by owned partition
 	generation int
+	polled     map[table.TopicPartition]int64 // where the next poll goes on, by owned partition
 	rewinds    []rewind
 	wake       context.CancelFunc // ends the poll under way
 	stats      Stats
@@ -66,6 +67,7 @@ func New(cfg Config) (*Connector, error) {
 		fed:      map[string][]*worker{},
 		scouts:   map[*Table]*worker{},
 		cursors:  map[table.TopicPartition]map[*worker]int{},
+		polled:   map[table.TopicPartition]int64{},
 		wake:     func() {},
 		ready:    make(chan struct{}),
 	}
@@ -191,6 +193,9 @@ func (c *Connector) dispatch(ctx context.Context, fetches kgo.Fetches) error {
 		}
 		c.mu.Lock()
 		targets := c.cursors[tp]
+		if n := len(f.Records); n > 0 && targets != nil {
+			c.polled[tp] = f.Records[n-1].Offset + 1
+		}
 		for w, generation := range targets {
 			w.enqueue(run{tp: tp, generation: generation, records: f.Records, stable: f.LastStableOffset})
 		}

@@ -280,8 +280,7 @@ func (w *worker) evolve(ctx context.Context, want []table.Field) error {
 	if w.cfg.SchemaChange != Evolve {
 		return &refusal{reason: reasonSchema, err: fmt.Errorf("%s: the source's schema has changed (%s): set schema-change to evolve or ignore, or change the table yourself", w.at(), strings.Join(texts, "; "))}
 	}
-	w.cover()
-	if err := w.problem(); err != nil {
+	if err := w.coverBefore(); err != nil {
 		return err
 	}
 	schema, err := retried(ctx, w, "change the schema", func() (*table.Schema, error) {

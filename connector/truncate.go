@@ -32,9 +32,8 @@ func (w *worker) emptyTable(ctx context.Context) error {
 		w.skip("truncate-of-nothing")
 		return nil
 	}
-	w.cover()
-	if w.problem() != nil || w.flight != nil {
-		return errReadAgain
+	if err := w.coverBefore(); err != nil {
+		return err
 	}
 	opened, err := retried(ctx, w, "read the rows to delete", func() (*scan.Plan, error) {
 		t, err := scan.Open(ctx, w.c.cfg.Store, w.path)

@@ -1,0 +1,192 @@
+package connector
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"sink/commit"
+	"sink/table"
+	"sink/table/object"
+)
+
+// What integration/simulation has found, each as small as it gets.
+
+// A transaction may end between a delete and its tombstone.
+func TestMarkerBeforeTombstone(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		c, err := kgo.NewClient(kgo.SeedBrokers(s.addrs...), kgo.Dialer(s.network.DialContext), kgo.TransactionalID("source"),
+			kgo.ProducerBatchCompression(kgo.NoCompression()))
+		require.NoError(t, err)
+		defer c.Close()
+		for _, value := range []string{envelope("c", nil, row(1, "x", 1), 0), envelope("d", row(1, "x", 1), nil, 1), ""} {
+			require.NoError(t, c.BeginTransaction())
+			r := &kgo.Record{Topic: crateTopic, Key: []byte(keyOf(1))}
+			if value != "" {
+				r.Value = []byte(value)
+			}
+			require.NoError(t, c.ProduceSync(t.Context(), r).FirstErr())
+			require.NoError(t, c.EndTransaction(t.Context(), kgo.TryCommit))
+		}
+		stats, err := s.drain(s.quickly(store))
+		require.NoError(t, err)
+		require.EqualValues(t, 1, stats.Skipped["tombstone"])
+	})
+}
+
+// A delete waits for its tombstone until the next record, and no longer: not in the snapshots that follow either.
+func TestDeletedIsForgotten(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.Checkpoint.Records = false, 1
+		p := s.start(cfg)
+		for i, value := range []string{envelope("c", nil, row(1, "x", 1), 0), envelope("d", row(1, "x", 1), nil, 1), envelope("c", nil, row(2, "x", 1), 2)} {
+			id := int64(1 + i/2)
+			s.emit(crateTopic, event{key: keyOf(id), value: value})
+			time.Sleep(5 * time.Second)
+		}
+		require.NoError(t, p.end())
+		s.emit(crateTopic, event{key: keyOf(1)})
+		_, err := s.drain(s.quickly(store))
+		require.ErrorContains(t, err, "a tombstone without its delete event")
+	})
+}
+
+// A failed commit of the group's offsets is tried again though no other checkpoint follows.
+func TestOffsetsAgain(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)})
+		s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.UnknownServerError, Count: 3})
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.Checkpoint.Records = false, 1
+		p := s.start(cfg)
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 1, s.group("ucase", crateTopic, 0))
+		require.NoError(t, p.end())
+	})
+}
+
+// A process that asks before a partition has found its new leader asks again.
+func TestStartAsksAgain(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)})
+		s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.UnknownServerError, Count: 2})
+		_, err := s.drain(s.quickly(store))
+		require.NoError(t, err)
+	})
+}
+
+// A process that is told to stop while it looks for brokers has not failed.
+func TestStopBeforeStart(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s := newStage(t, 1, crateTopic)
+		p := s.start(s.quickly(object.NewMem()))
+		require.NoError(t, p.end())
+	})
+}
+
+// When the last checkpoint does not end in time its rows are lost to this process, and so is everything behind them: the group
+// must not hear of the records without rows that follow.
+func TestStopWithoutCheckpoint(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		fault := object.NewFault(store, object.Rule{Ops: []object.Op{object.OpCreate}, Path: "snapshot-*", Effect: object.FailBefore})
+		cfg := s.quickly(fault)
+		cfg.UntilEnd, cfg.Checkpoint.Records, cfg.StopWithin = false, 1, 3*time.Second
+		p := s.start(cfg)
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)})
+		time.Sleep(10 * time.Second)
+		s.emit(crateTopic, event{key: keyOf(2), value: `{"op":"m","ts_ms":1,"source":{"connector":"postgresql","name":"dock","lsn":9},"message":{"prefix":"x","content":""}}`})
+		time.Sleep(10 * time.Second)
+		require.NoError(t, p.end())
+		require.LessOrEqual(t, s.group("ucase", crateTopic, 0), int64(0), "nothing is in a snapshot")
+		_, err := s.drain(s.quickly(store))
+		require.NoError(t, err)
+		require.Equal(t, []string{`{"id":1,"label":"x","weight":1}`}, rowsOf(t, store, "orchard.crate"))
+	})
+}
+
+// A record that changes the schema has what came before it committed first. When that is in vain the record comes again, and
+// must not have left its rows behind.
+func TestFencedBySchemaChange(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		narrow := []declaredColumn{{name: "label", connect: `"type":"string"`}}
+		wide := append(slices.Clone(narrow), declaredColumn{name: "weight", connect: `"type":"int32"`})
+		s.emit(crateTopic, declaredEvent("c", 1, narrow, "", `{"id":1,"label":"a"}`))
+		mapping := func(cfg Config) Config {
+			cfg.Tables[0].Columns = nil
+			return cfg
+		}
+		_, err := s.drain(mapping(s.quickly(store)))
+		require.NoError(t, err)
+
+		cfg := mapping(s.quickly(store))
+		cfg.UntilEnd = false
+		p := s.start(cfg)
+		s.emit(crateTopic, declaredEvent("c", 2, narrow, "", `{"id":2,"label":"b"}`))
+		time.Sleep(10 * time.Second)
+		ctx := context.Background()
+		other, err := commit.Open(ctx, commit.Config{Store: store, Path: pathOf("orchard.crate"), User: "ucase"})
+		require.NoError(t, err)
+		state, err := other.Resume(ctx)
+		require.NoError(t, err)
+		to := table.Offsets{}
+		for tp, cursor := range state.Progress.Offsets {
+			cursor.Offset++ // somebody else has read record 1
+			to[tp] = cursor
+		}
+		_, err = other.Commit(ctx, table.Delta{From: state.Progress.Offsets, Progress: table.Progress{Offsets: to, MaxSequence: state.MaxSequence}})
+		require.NoError(t, err)
+		s.emit(crateTopic, declaredEvent("c", 3, wide, "", `{"id":3,"label":"c","weight":1}`))
+		time.Sleep(10 * time.Second)
+		require.NoError(t, p.end())
+		_, changes := changesOf(t, store, "orchard.crate")
+		require.Len(t, changes, 2, "each record once: %v", changes)
+	})
+}
+
+// Two processes may have the same record to put aside, in checkpoints that are cut in another way; one may sleep before it
+// writes. No letter replaces another.
+func TestLettersAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := object.NewMem()
+		cfg := Table{Letters: Letters{Path: "_dead"}}
+		w := &worker{c: &Connector{cfg: Config{Store: store}}, cfg: &cfg, name: "d.t"}
+		first, second := letter{Table: "d.t", Topic: "t", Offset: 64, Reason: "r", Cause: "c", Value: []byte("v")}, letter{Table: "d.t", Topic: "t", Offset: 92, Reason: "r", Cause: "c", Value: []byte("v")}
+		require.NoError(t, w.deliver(t.Context(), []letter{first, second}))
+		require.NoError(t, w.deliver(t.Context(), []letter{first}))
+		require.Equal(t, []string{"0/64", "0/92"}, lettersIn(t, store, "_dead"))
+	})
+}
+
+// A topic that feeds two tables is read for both. When one of them has been brought further by another instance, the poll loop
+// does not jump over what the other one still wants.
+func TestRewindOnlyGoesBack(t *testing.T) {
+	c, err := New(Config{Kafka: []kgo.Opt{kgo.SeedBrokers("localhost:1")}, Group: "g", Memory: 1 << 20, Tables: []Table{crateTable()}})
+	require.NoError(t, err)
+	defer c.client.Close()
+	tp := table.TopicPartition{Topic: crateTopic}
+	w := &worker{accepts: map[table.TopicPartition]int{}}
+	c.listen(w, tp)
+	c.polled[tp] = 60
+	c.rewinds = []rewind{{w, table.Offsets{tp: {Offset: 100}}}}
+	c.rewind()
+	require.EqualValues(t, 60, c.polled[tp])
+	require.Equal(t, c.generation, w.accepts[tp], "what is polled from now on is taken")
+	c.rewinds = []rewind{{w, table.Offsets{tp: {Offset: 40}}}}
+	c.rewind()
+	require.EqualValues(t, 40, c.polled[tp])
+}
