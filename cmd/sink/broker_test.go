@@ -198,7 +198,7 @@ func TestRunCannotStart(t *testing.T) {
 	}{
 		{"unknown key", "strat: earliest", 2, []string{"sink.yaml:5:1: strat: unknown key"}},
 		{"bad type", "tables: [{topic: t, table: a.b, columns: {a: INTT}}]", 2, []string{"sink.yaml:5:43: tables[0].columns.a: ", "INTT"}},
-		{"template", "tables: [{topic: a.b, table: 'x.${topic}'}]", 2, []string{`becomes "x.a.b" for topic a.b`}},
+		{"template", "tables: [{topic: a.b, table: 'x.${1}'}]", 2, []string{"tables[0].table: ${1} names a group that the expression does not have"}},
 		{"no topic", "tables: [{topic: shop.public.nothing, table: a.b}]", 1, []string{"topic shop.public.nothing", "is not there"}},
 		{"port", "http: 203.0.113.1:80", 1, []string{"http: listen tcp 203.0.113.1:80", "set `http:` to a free address"}},
 	} {
