@@ -4,13 +4,15 @@
 //
 //	poll loop (Run)    polls, hands records to the queues of their tables, never waits for a table; pauses while memory is full
 //	worker, one table  the only owner of a table's state: decodes, buffers, seals a checkpoint, settles it
+//	scout              a worker without a table: finds the tables of a mapping by the source of each record, and feeds them
 //	checkpoint         one goroutine a table at most: files, snapshot; the worker buffers the next one meanwhile
 //	group callbacks    assign (positions from the snapshots), revoke (checkpoint, then let go), lose (drop, let go)
 //	group offsets      tells Kafka what the snapshots hold, afterwards
 //
 // # What holds
 //
-//  1. Positions come from the tables' snapshots, never from the group, but for records that were only skips (see commit).
+//  1. Positions come from the tables' snapshots, never from the group, but for records that were only skips (see commit)
+//     or wanted by no table that a scout has found (see scout).
 //  2. A worker applies the records of a partition in order, each once: a dispatch carries a generation, and a rewind or a
 //     new assignment makes all older dispatches void.
 //  3. Whatever makes a checkpoint impossible (fenced, lost, conflicting) drops everything uncommitted of that table and
