@@ -357,7 +357,7 @@ func (s *scout) decide(tp table.TopicPartition, source debezium.Source) (*decisi
 		s.known[key] = d
 	}
 	if d.w == nil || s.feeds[tp].children[d.w] != nil || d.w.problem() != nil {
-		return d, nil
+		return d, nil //nolint:nilerr // the table's problem is told elsewhere
 	}
 	return d, s.discover(tp, d.w)
 }

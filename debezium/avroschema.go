@@ -341,7 +341,7 @@ func (t *avroType) mean(a *avroJSON) error {
 		d.doc = a.ConnectDoc
 	}
 	if len(a.ConnectDefault) > 0 {
-		if d.fallback = json.RawMessage(a.ConnectDefault); t.kind == avroBytes || t.kind == avroFixed {
+		if d.fallback = a.ConnectDefault; t.kind == avroBytes || t.kind == avroFixed {
 			d.fallback = latin1(a.ConnectDefault)
 		}
 	}

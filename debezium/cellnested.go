@@ -1,6 +1,7 @@
 package debezium
 
 import (
+	"errors"
 	"fmt"
 
 	"sink/table"
@@ -211,7 +212,7 @@ func (c *cell) endRow(v *table.Vector) error {
 
 // inMember says in which member of a ROW a value is wrong.
 func inMember(name string, err error) error {
-	if e, ok := err.(*valueError); ok {
+	if e, ok := errors.AsType[*valueError](err); ok {
 		return &valueError{reason: e.reason, err: fmt.Errorf("member %s: %w", name, e.err)}
 	}
 	return err

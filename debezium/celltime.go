@@ -46,7 +46,7 @@ func (c *cell) infinite(v *table.Vector, positive bool) error {
 			v.AppendWord(lastDay)
 			return nil
 		}
-		nano := int64(perNano - c.gran())
+		nano := perNano - c.gran()
 		return c.setMoment(v, (lastDay+1)*secondsPerDay-1, nano)
 	case c.types.Infinity == InfinityMax:
 		if c.typ.Root == table.Date {

@@ -266,7 +266,7 @@ func (l *leafReader) decode(encoding format.Encoding, src []byte) error {
 	}
 	e := l.node.element
 	switch encoding {
-	case format.PlainDictionary, format.RLEDictionary:
+	case format.PlainDictionary, format.RLEDictionary: //nolint:staticcheck // older writers still use the former
 		if !l.hasDict {
 			return damaged("dictionary indexes without a dictionary")
 		}
