@@ -24,12 +24,21 @@ func keyOf(t testing.TB, row json.RawMessage, key []string) string {
 	return strings.Join(parts, ",")
 }
 
+// keyed is the text of a change's key columns, which the same tests ask for again and again.
+func (c *change) keyed(t testing.TB, key []string) string {
+	if c.key == "" {
+		c.key = keyOf(t, c.Row, key)
+	}
+	return c.key
+}
+
 // fold applies a changelog to nothing: +I and +U put, -U and -D remove. The result is the rows by key (I1).
 func fold(t testing.TB, changes []change, key []string) map[string]string {
 	t.Helper()
 	rows := map[string]string{}
-	for _, c := range changes {
-		k := keyOf(t, c.Row, key)
+	for i := range changes {
+		c := &changes[i]
+		k := c.keyed(t, key)
 		switch c.Kind {
 		case "+I", "+U":
 			rows[k] = string(c.Row)
@@ -55,18 +64,19 @@ func requireFold(t testing.TB, changes []change, key []string, rows []string) {
 // requirePairs wants each -U right before its +U, of the same key, in the same file (I3).
 func requirePairs(t testing.TB, changes []change, key []string) {
 	t.Helper()
-	place := func(c change) string {
+	place := func(c *change) string {
 		return strconv.FormatInt(c.Snapshot, 10) + "/" + string(c.Partition) + "/" + strconv.Itoa(c.Bucket)
 	}
 	pairs := 0
-	for i, c := range changes {
+	for i := range changes {
+		c := &changes[i]
 		switch c.Kind {
 		case "-U":
 			require.Less(t, i+1, len(changes), "the last change is a -U: %s", c.Row)
-			next := changes[i+1]
+			next := &changes[i+1]
 			require.Equal(t, "+U", next.Kind, "a -U without its +U behind it: %s", c.Row)
 			require.Equal(t, place(c), place(next), "a pair lies in two files: %s", c.Row)
-			require.Equal(t, keyOf(t, c.Row, key), keyOf(t, next.Row, key), "a -U and the +U behind it have different keys")
+			require.Equal(t, c.keyed(t, key), next.keyed(t, key), "a -U and the +U behind it have different keys")
 			pairs++
 		case "+U":
 			require.Positive(t, i, "the first change is a +U: %s", c.Row)
@@ -80,8 +90,9 @@ func requirePairs(t testing.TB, changes []change, key []string) {
 func requireTrueImages(t testing.TB, changes []change, key []string) {
 	t.Helper()
 	rows := map[string]string{}
-	for _, c := range changes {
-		k := keyOf(t, c.Row, key)
+	for i := range changes {
+		c := &changes[i]
+		k := c.keyed(t, key)
 		old, there := rows[k]
 		switch c.Kind {
 		case "+I":

@@ -139,6 +139,7 @@ type change struct {
 	Bucket    int             `json:"bucket"`
 	Kind      string          `json:"kind"`
 	Row       json.RawMessage `json:"row"`
+	key       string          // by keyed, once
 }
 
 // changes is the whole changelog as the real Paimon streams it, after the sink's own reader has given the same.
