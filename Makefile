@@ -34,7 +34,7 @@ test: ## unit tests under the race detector; no service needed
 	go test -race ./...
 
 integration: ## the binary against a real Kafka, S3 server and Paimon; RUN=TestReplay picks
-	go test -tags integration -count=1 -v -timeout 30m -parallel 4 -run '$(RUN)' ./integration/...
+	go test -tags integration -count=1 -v -timeout 30m -parallel 4 -run '$(RUN)' ./integration
 
 bench: ## events/s, CPU and memory from a real Kafka to local disk, beside the floors of the same run; BASE=rev compares the Go benchmarks with another commit's
 	$(if $(BASE),bench/compare $(BASE),bench/run)
@@ -52,7 +52,7 @@ life: ## a table's life: CHECKPOINTS=5000 small checkpoints with compaction and 
 	SINK_CHECKPOINTS=$(CHECKPOINTS) go test -count=1 -v -timeout 1h -run '^TestLife$$' ./connector/upkeep
 
 chaos: ## kill -9 at ROUNDS=1000 random moments, exactly once proved after each
-	SINK_CRASH_ROUNDS=$(ROUNDS) go test -tags integration -count=1 -v -timeout 24h -run '^TestCrash' ./integration/...
+	SINK_CRASH_ROUNDS=$(ROUNDS) go test -tags integration -count=1 -v -timeout 24h -run '^TestCrash' ./integration
 
 rewrite: ## regenerate golden files; read the diff
 	go test ./... -run . -args -rewrite
