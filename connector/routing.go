@@ -252,19 +252,34 @@ func (w *worker) checkSource() error {
 	return err
 }
 
-// sourceMark recognises the records of a source at a glance, in JSON without schema, where all tables have one shape.
-type sourceMark struct{ db, table []byte }
+// sourceMark recognises the records of a source at a glance, in JSON without schema, where all tables have one shape: by what
+// says its database and table, nearly always as far from the end as in the record before.
+type sourceMark [2]struct {
+	text    []byte
+	fromEnd int
+}
 
 func (m *sourceMark) set(s debezium.Source) {
 	*m = sourceMark{}
 	if s.Table != "" {
-		m.db, m.table = fmt.Appendf(nil, `"db":%q`, s.DB), fmt.Appendf(nil, `"table":%q`, s.Table)
+		m[0].text, m[1].text = fmt.Appendf(nil, `"db":%q`, s.DB), fmt.Appendf(nil, `"table":%q`, s.Table)
 	}
 }
 
-// differs reports whether a record may be of another source. One that says nothing of its source, or more than it, passes.
+// differs reports whether a record may be of another source.
 func (m *sourceMark) differs(value []byte) bool {
-	return m.table != nil && !(bytes.Contains(value, m.table) && bytes.Contains(value, m.db))
+	for i := range m {
+		t := &m[i]
+		if at := len(value) - t.fromEnd; at >= 0 && bytes.HasPrefix(value[at:], t.text) {
+			continue
+		}
+		at := bytes.LastIndex(value, t.text)
+		if at < 0 {
+			return true
+		}
+		t.fromEnd = len(value) - at
+	}
+	return false
 }
 
 func sharedTable(name, topic, other string) error {
