@@ -76,25 +76,30 @@ func (g *goal) watch(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		}
-		left := g.left(g.c.offsets.snapshot())
-		if len(left) > 0 {
-			group, err := g.c.admin.FetchOffsets(ctx, g.c.cfg.Group)
-			if err != nil {
-				continue
-			}
-			committed := map[table.TopicPartition]int64{}
-			for tp := range left {
-				if at, ok := group.Lookup(tp.Topic, tp.Partition); ok && at.Err == nil {
-					committed[tp] = at.At
-				}
-			}
-			left = g.left(committed)
-		}
-		if len(left) == 0 {
+		if g.reached(ctx) {
 			stop(errReached)
 			return
 		}
 	}
+}
+
+// reached looks at what this process has committed and, where that is not enough, at what others have.
+func (g *goal) reached(ctx context.Context) bool {
+	committed := g.c.offsets.snapshot()
+	left := g.left(committed)
+	if len(left) == 0 {
+		return true
+	}
+	group, err := g.c.admin.FetchOffsets(ctx, g.c.cfg.Group)
+	if err != nil {
+		return false
+	}
+	for tp := range left {
+		if at, ok := group.Lookup(tp.Topic, tp.Partition); ok && at.Err == nil {
+			committed[tp] = at.At
+		}
+	}
+	return len(g.left(committed)) == 0
 }
 
 // left returns the partitions whose goal the given offsets have not passed. Those that only stopped tables read do not
