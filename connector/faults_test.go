@@ -2,7 +2,6 @@ package connector
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,8 +122,8 @@ func TestStopWithoutCheckpoint(t *testing.T) {
 func TestFencedBySchemaChange(t *testing.T) {
 	onStage(t, func(t *testing.T) {
 		s, store := newStage(t, 1, crateTopic), object.NewMem()
-		narrow := []declaredColumn{{name: "label", connect: `"type":"string"`}}
-		wide := append(slices.Clone(narrow), declaredColumn{name: "weight", connect: `"type":"int32"`})
+		narrow := []declaredColumn{labelColumn}
+		wide := []declaredColumn{labelColumn, {name: "weight", connect: `"type":"int32"`}}
 		s.emit(crateTopic, declaredEvent("c", 1, narrow, "", `{"id":1,"label":"a"}`))
 		mapping := func(cfg Config) Config {
 			cfg.Tables[0].Columns = nil

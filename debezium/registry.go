@@ -329,7 +329,7 @@ func (r *Registry) get(ctx context.Context, base, path string) ([]byte, error) {
 	case res.StatusCode == http.StatusNotFound && knowsError(body):
 		return nil, errNotFound
 	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("%s; check registry.user and registry.password", res.Status)
+		return nil, fmt.Errorf("%s; check registry.username and registry.password", res.Status)
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500:
 		return nil, &againError{err: fmt.Errorf("%s: %.200s", res.Status, body), after: retryAfter(res)}
 	}
