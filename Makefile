@@ -6,6 +6,8 @@ SHELL := bash
 OUT   ?= bin
 P     ?= ./...
 COUNT ?= 200
+SEED  ?= 1
+N     ?= 1000
 TIME  ?= 30s
 # Rounds of the kill -9 test: a few in CI, a thousand for `make chaos`.
 ROUNDS ?= 1000
@@ -32,6 +34,7 @@ check: ## format, vet, layout, tidiness, lint
 
 test: ## unit tests under the race detector; no service needed
 	go test -race ./...
+	go test -tags synctests ./integration/simulation
 
 integration: ## the binary against a real Kafka, S3 server and Paimon; RUN=TestReplay picks
 	go test -tags integration -count=1 -v -timeout 30m -parallel 4 -run '$(RUN)' ./integration
@@ -45,8 +48,8 @@ bench-peers: ## the sink beside Paimon's Java writer and Flink, with the ratios;
 fuzz: ## every fuzz target for TIME=30s
 	.ci/fuzz $(TIME)
 
-stress: ## P=./commit COUNT=200: one package's tests many times under the race detector
-	go test -race -count=$(COUNT) -failfast $(P)
+stress: ## SEED=1 N=1000: the simulation from that seed on; or P=./commit COUNT=200: one package's tests many times
+	$(if $(filter ./...,$(P)),go test -tags synctests -timeout 2h ./integration/simulation -run 'TestSimulation$$' -seed $(SEED) -seeds $(N),go test -race -count=$(COUNT) -failfast $(P))
 
 life: ## a table's life: CHECKPOINTS=5000 small checkpoints with compaction and expiry, at flat cost
 	SINK_CHECKPOINTS=$(CHECKPOINTS) go test -count=1 -v -timeout 1h -run '^TestLife$$' ./connector/upkeep

@@ -1,0 +1,194 @@
+//go:build synctests
+
+package simulation
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"sink/connector"
+	"sink/table"
+	"sink/table/manifest"
+	"sink/table/object"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 1, "first seed of TestSimulation")
+	countFlag = flag.Int("seeds", 100, "how many seeds TestSimulation runs, one after the other from -seed")
+)
+
+// TestSimulation runs whole lives of a group of instances. A failure names its seed:
+//
+//	make stress SEED=17 N=1
+//
+// SINK_TEST_LOG=1 shows what happened, with what the instances logged.
+func TestSimulation(t *testing.T) {
+	warmUp(t)
+	for seed := *seedFlag; seed < *seedFlag+uint64(*countFlag); seed++ {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { simulate(t, seed) })
+		})
+	}
+}
+
+// plan is what a seed decides of a run as a whole.
+type plan struct {
+	calm     bool // instances only start and stop
+	steps    int
+	most     int // instances at a time
+	events   int // a step
+	protocol connector.Protocol
+}
+
+func simulate(t *testing.T, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	w := newWorld(t, rnd)
+	defer w.close()
+	p := plan{calm: rnd.IntN(5) == 0, steps: 10 + rnd.IntN(40), most: 1 + rnd.IntN(3), events: 1 + rnd.IntN(30), protocol: connector.Classic}
+	if rnd.IntN(3) == 0 {
+		p.protocol = connector.Consumer
+	}
+	w.protocol = p.protocol
+	w.say("seed %d: %+v", seed, p)
+	for range p.steps {
+		w.act(p)
+	}
+	for _, i := range w.instances {
+		i.line.release()
+		i.store.set(clear)
+	}
+	for _, i := range w.instances {
+		i.stop()
+	}
+	for _, i := range w.instances {
+		i.wait()
+	}
+	w.drain()
+	w.judge(p.calm)
+}
+
+// act lets one thing happen.
+func (w *world) act(p plan) {
+	alive := w.alive()
+	roll := w.rnd.IntN(100)
+	switch {
+	case roll < 55:
+		w.source.step(p.events)
+	case roll < 70:
+		time.Sleep(time.Duration(w.rnd.IntN(4000)) * time.Millisecond)
+	case len(alive) == 0 || roll < 80 && len(alive) < p.most:
+		w.start(w.limits(), w.objects)
+	case roll < 85:
+		i := alive[w.rnd.IntN(len(alive))]
+		w.say("%s is asked to stop", i.name)
+		i.stop()
+	case !p.calm:
+		w.harm(alive[w.rnd.IntN(len(alive))])
+	}
+}
+
+func (w *world) alive() []*instance {
+	var alive []*instance
+	for _, i := range w.instances {
+		select {
+		case <-i.ended:
+		default:
+			if !i.dead {
+				alive = append(alive, i)
+			}
+		}
+	}
+	return alive
+}
+
+func (w *world) limits() limits {
+	r := w.rnd
+	pick := func(values ...int64) int64 { return values[r.IntN(len(values))] }
+	return limits{
+		checkpoint: connector.Checkpoint{
+			Interval: time.Duration(pick(20, 500, 3000, 20000)) * time.Millisecond, Records: pick(2, 10, 50, 100000), Bytes: pick(4<<10, 64<<10, 1<<30),
+		},
+		memory: pick(64<<10, 256<<10, 1<<20, 64<<20), latency: time.Duration(pick(1, 1, 20, 300)) * time.Millisecond, fetch: int32(pick(1, 1<<20)),
+	}
+}
+
+// harm does something to an instance.
+func (w *world) harm(i *instance) {
+	switch w.rnd.IntN(6) {
+	case 0:
+		w.say("%s is killed", i.name)
+		i.kill()
+	case 1:
+		pause := time.Duration(1+w.rnd.IntN(60)) * time.Second
+		w.say("%s sleeps for %v", i.name, pause)
+		i.held = true
+		i.line.hold()
+		time.AfterFunc(pause, func() { w.say("%s wakes", i.name); i.line.release() })
+	case 2:
+		w.say("%s loses its connections", i.name)
+		i.line.cut()
+	case 3, 4:
+		w.storm(i)
+	case 5:
+		w.trouble()
+	}
+}
+
+// storm makes an instance's store bad for a while.
+func (w *world) storm(i *instance) {
+	r := w.rnd
+	level := []float64{0.02, 0.1, 0.3, 1}[r.IntN(4)]
+	weathers := []weather{
+		{before: level}, {after: level}, {exists: level}, {unseen: level}, {slow: level, delay: 30 * time.Second},
+		{before: level / 4, after: level / 4, exists: level / 4, unseen: level / 4, slow: level / 4, delay: 5 * time.Second},
+	}
+	bad := weathers[r.IntN(len(weathers))]
+	spell := time.Duration(1+r.IntN(90)) * time.Second
+	w.say("%s has bad weather for %v: %+v", i.name, spell, bad)
+	i.store.set(bad)
+	time.AfterFunc(spell, func() { i.store.set(clear) })
+}
+
+// trouble makes the brokers answer some requests with an error, or moves what they lead.
+func (w *world) trouble() {
+	r := w.rnd
+	switch r.IntN(4) {
+	case 0:
+		w.say("coordinators move")
+		w.brokers.RehashCoordinators()
+	case 1:
+		f := w.source.feeds[r.IntN(len(w.source.feeds))]
+		w.say("a partition of %s moves", f.topic)
+		_ = w.brokers.MoveTopicPartition(f.topic, r.Int32N(f.partitions), r.Int32N(2))
+	default:
+		keys := []kmsg.Key{kmsg.Fetch, kmsg.OffsetCommit, kmsg.Heartbeat, kmsg.JoinGroup, kmsg.SyncGroup, kmsg.OffsetFetch, kmsg.ListOffsets, kmsg.ConsumerGroupHeartbeat}
+		errs := []*kerr.Error{kerr.NotCoordinator, kerr.CoordinatorLoadInProgress, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.NotLeaderForPartition, kerr.UnknownServerError, kerr.RequestTimedOut}
+		f := kfake.Fault{Keys: []kmsg.Key{keys[r.IntN(len(keys))]}, Err: errs[r.IntN(len(errs))], Count: 1 + r.IntN(5), TopLevel: r.IntN(2) == 0}
+		w.say("brokers answer %v with %v, %d times", f.Keys[0], f.Err.Message, f.Count)
+		w.brokers.Fault(f)
+	}
+}
+
+// warmUp makes what lives as long as the process and has channels (the encoders and decoders of manifests): whichever bubble
+// made it first would have it alone.
+func warmUp(t *testing.T) {
+	store := object.NewMem()
+	fields := []table.Field{{Name: "id", Type: table.Type{Root: table.BigInt, NotNull: true}}}
+	schema := table.NewSchema(fields, []string{"id"}, nil, nil)
+	w, err := manifest.NewWriter(store, "d.db/t", schema, table.NewManifestNamer("warm"))
+	require.NoError(t, err)
+	name, _, err := w.List(t.Context(), []manifest.ListEntry{{Name: "m"}})
+	require.NoError(t, err)
+	_, err = manifest.ReadList(t.Context(), store, "d.db/t", name)
+	require.NoError(t, err)
+}

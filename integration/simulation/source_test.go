@@ -1,0 +1,240 @@
+//go:build synctests
+
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/table"
+)
+
+// item is a row of a source database.
+type item struct {
+	id     int64
+	region string
+	val    string
+	extra  string // "" is null; the column appears in the course of the run
+}
+
+// change is what one record tells.
+type change struct {
+	op     byte // c, r, u, d; t: the tombstone after a delete; k: a tombstone alone; x: poison
+	before *item
+	after  *item
+}
+
+// sent is a record that the brokers have acknowledged, and that no transaction has taken back.
+type sent struct {
+	tp     table.TopicPartition
+	offset int64
+	change
+}
+
+// feed is one source table: its topic and the rows that it holds.
+type feed struct {
+	topic      string
+	partitions int32
+	first      int64 // ids are first to first+ids-1; feeds of one table share none
+	ids        int64
+	lone       bool // sends tombstones without a delete
+	rekeys     bool // sends updates that change the key
+	poison     bool
+
+	rows  map[int64]*item
+	owed  []int64 // deletes whose tombstones come with the next step
+	wide  bool    // the extra column is there
+	began bool    // a row was sent, and not taken back: the table is there, or will be before the next record
+	count int64
+}
+
+func (f *feed) partition(id int64) int32 { return int32((id - f.first) % int64(f.partitions)) }
+
+// source produces the events of all feeds, in plain batches and in transactions, and remembers what was sent.
+type source struct {
+	t     *testing.T
+	rnd   *rand.Rand
+	feeds []*feed
+	plain *kgo.Client
+	txn   *kgo.Client
+	log   []sent
+	fresh []outgoing // of the step under way
+}
+
+type outgoing struct {
+	record *kgo.Record
+	change change
+}
+
+func newSource(t *testing.T, rnd *rand.Rand, feeds []*feed, opts ...kgo.Opt) *source {
+	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ProducerLinger(0))
+	plain, err := kgo.NewClient(opts...)
+	require.NoError(t, err)
+	txn, err := kgo.NewClient(append(opts, kgo.TransactionalID("source"), kgo.TransactionTimeout(10*time.Minute))...)
+	require.NoError(t, err)
+	for _, f := range feeds {
+		f.rows = map[int64]*item{}
+	}
+	return &source{t: t, rnd: rnd, feeds: feeds, plain: plain, txn: txn}
+}
+
+func (s *source) close() {
+	s.plain.Close()
+	s.txn.Close()
+}
+
+// step sends up to n events of one feed, as they are or in a transaction that may be taken back.
+func (s *source) step(n int) {
+	f := s.feeds[s.rnd.IntN(len(s.feeds))]
+	rows, owed := maps.Clone(f.rows), slices.Clone(f.owed)
+	s.fresh = nil
+	for _, id := range f.owed {
+		s.emit(f, change{op: 't', before: &item{id: id}})
+	}
+	f.owed = nil
+	for range 1 + s.rnd.IntN(n) {
+		s.event(f)
+	}
+	if s.rnd.IntN(4) == 0 {
+		s.last(f)
+	}
+	if s.rnd.IntN(3) > 0 {
+		s.produce(s.plain)
+		s.keep()
+		return
+	}
+	require.NoError(s.t, s.txn.BeginTransaction())
+	s.produce(s.txn)
+	time.Sleep(time.Duration(s.rnd.IntN(3000)) * time.Millisecond)
+	commits := s.rnd.IntN(4) > 0
+	require.NoError(s.t, s.txn.EndTransaction(context.Background(), kgo.TransactionEndTry(commits)))
+	if !commits {
+		f.rows, f.owed = rows, owed
+		return
+	}
+	s.keep()
+}
+
+func (s *source) produce(client *kgo.Client) {
+	records := make([]*kgo.Record, len(s.fresh))
+	for i := range s.fresh {
+		records[i] = s.fresh[i].record
+	}
+	require.NoError(s.t, client.ProduceSync(context.Background(), records...).FirstErr())
+}
+
+func (s *source) keep() {
+	for _, o := range s.fresh {
+		if o.change.op == 'c' || o.change.op == 'r' {
+			s.feed(o.record.Topic).began = true
+		}
+		s.log = append(s.log, sent{tp: table.TopicPartition{Topic: o.record.Topic, Partition: o.record.Partition}, offset: o.record.Offset, change: o.change})
+	}
+}
+
+func (s *source) feed(topic string) *feed {
+	return s.feeds[slices.IndexFunc(s.feeds, func(f *feed) bool { return f.topic == topic })]
+}
+
+func (s *source) emit(f *feed, c change) {
+	it := c.after
+	if it == nil {
+		it = c.before
+	}
+	r := &kgo.Record{Topic: f.topic, Partition: f.partition(it.id), Key: keyText(it.id)}
+	if c.op != 't' && c.op != 'k' {
+		r.Value = eventText(f, c)
+	}
+	s.fresh = append(s.fresh, outgoing{r, c})
+}
+
+// event changes one row. Low ids are hot.
+func (s *source) event(f *feed) {
+	f.count++
+	if !f.wide && s.rnd.IntN(80) == 0 {
+		f.wide = true
+	}
+	id := f.first + s.rnd.Int64N(s.rnd.Int64N(f.ids)+1)
+	before := f.rows[id]
+	if f.poison && s.rnd.IntN(40) == 0 {
+		s.emit(f, change{op: 'x', before: &item{id: id}})
+		return
+	}
+	if before == nil {
+		if f.lone && f.began && s.rnd.IntN(10) == 0 {
+			s.emit(f, change{op: 'k', before: &item{id: id}})
+			return
+		}
+		op := byte('c')
+		if s.rnd.IntN(5) == 0 {
+			op = 'r'
+		}
+		f.rows[id] = s.item(f, id)
+		s.emit(f, change{op: op, after: f.rows[id]})
+		return
+	}
+	switch roll := s.rnd.IntN(100); {
+	case roll < 60:
+		f.rows[id] = s.item(f, id)
+		s.emit(f, change{op: 'u', before: before, after: f.rows[id]})
+	case roll < 80:
+		s.remove(f, before)
+	case roll < 85 && f.lone && f.began:
+		delete(f.rows, id)
+		s.emit(f, change{op: 'k', before: before})
+	default:
+		s.rekey(f, before)
+	}
+}
+
+// rekey gives a row another id: as Debezium does, by a delete and a create, or in one update.
+func (s *source) rekey(f *feed, before *item) {
+	id := f.first + s.rnd.Int64N(f.ids)
+	if f.rows[id] != nil || slices.Contains(f.owed, id) {
+		return
+	}
+	after := s.item(f, id)
+	if f.rekeys && s.rnd.IntN(2) == 0 {
+		delete(f.rows, before.id)
+		s.emit(f, change{op: 'u', before: before, after: after})
+	} else {
+		s.remove(f, before)
+		s.emit(f, change{op: 'c', after: after})
+	}
+	f.rows[id] = after
+}
+
+// remove deletes a row. Its tombstone follows at once, or, as the last thing of a step, with the next.
+func (s *source) remove(f *feed, before *item) {
+	delete(f.rows, before.id)
+	s.emit(f, change{op: 'd', before: before})
+	s.emit(f, change{op: 't', before: before})
+}
+
+func (s *source) item(f *feed, id int64) *item {
+	it := &item{id: id, region: []string{"eu", "us", "ap"}[s.rnd.IntN(3)], val: fmt.Sprintf("v%d-%d", f.count, s.rnd.IntN(1000))}
+	if f.wide && s.rnd.IntN(3) > 0 {
+		it.extra = fmt.Sprintf("e%d", f.count)
+	}
+	return it
+}
+
+// last ends the step with a delete that owes its tombstone, if it can.
+func (s *source) last(f *feed) {
+	for _, id := range slices.Sorted(maps.Keys(f.rows)) {
+		before := f.rows[id]
+		delete(f.rows, id)
+		s.emit(f, change{op: 'd', before: before})
+		f.owed = append(f.owed, id)
+		return
+	}
+}

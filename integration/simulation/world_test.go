@@ -1,0 +1,298 @@
+//go:build synctests
+
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"sink/connector"
+	"sink/debezium"
+	"sink/table"
+	"sink/table/manifest"
+	"sink/table/object"
+)
+
+const group = "sim"
+
+// world is all that there is in one run: brokers, objects, databases and instances.
+type world struct {
+	t        *testing.T
+	rnd      *rand.Rand
+	network  *kfake.VirtualNetwork
+	brokers  *kfake.Cluster
+	objects  *archive
+	source   *source
+	tables   []connector.Table
+	plan     *requestFault // of the first instance
+	protocol connector.Protocol
+	topics   map[[16]byte]string // by id
+	began    time.Time
+
+	instances []*instance
+	made      int
+	log       io.Writer
+
+	mu      sync.Mutex
+	commits []groupCommit
+}
+
+// groupCommit is an offset as the brokers were told, and the newest snapshot of each table at that moment.
+type groupCommit struct {
+	tp     table.TopicPartition
+	offset int64
+	newest map[string]int64
+	marks  string
+	when   time.Duration
+}
+
+// tablesOf are the mappings of every run: a topic that feeds two tables, and a table that two topics feed.
+func tablesOf(options map[string]string) []connector.Table {
+	base := connector.Table{
+		Options: options, OnError: connector.DeadLetter, OnMissingBefore: connector.Fail, OnTruncate: connector.Fail, SchemaChange: connector.Evolve,
+		Decoding: debezium.Config{Format: debezium.FormatJSON}, Letters: connector.Letters{Path: "_dead"},
+		Metadata: map[string]debezium.Metadata{"_t": debezium.MetadataTopic, "_p": debezium.MetadataPartition, "_o": debezium.MetadataOffset},
+	}
+	alpha, beta, gamma := base, base, base
+	alpha.Name, alpha.Topics, alpha.OnMissingBefore = "sim.alpha", []string{"a"}, connector.Accept
+	beta.Name, beta.Topics = "sim.beta", []string{"b"}
+	gamma.Name, gamma.Topics, gamma.Disjoint, gamma.OnError = "sim.gamma", []string{"b", "c"}, true, connector.Skip
+	gamma.PartitionBy = []string{"region"}
+	return []connector.Table{alpha, beta, gamma}
+}
+
+func feedsOf() []*feed {
+	return []*feed{
+		{topic: "a", partitions: 1, first: 1, ids: 20, lone: true, rekeys: true, poison: true},
+		{topic: "b", partitions: 3, first: 1000, ids: 40, poison: true},
+		{topic: "c", partitions: 2, first: 2000, ids: 20},
+	}
+}
+
+func newWorld(t *testing.T, rnd *rand.Rand) *world {
+	w := &world{t: t, rnd: rnd, network: &kfake.VirtualNetwork{}, objects: newArchive(), protocol: connector.Classic, began: time.Now(), log: io.Discard}
+	if os.Getenv("SINK_TEST_LOG") != "" {
+		w.log = os.Stderr
+	}
+	feeds := feedsOf()
+	opts := []kfake.Opt{
+		kfake.ListenFn(w.network.Listen), kfake.NumBrokers(2), kfake.Ports(9092, 9093), kfake.GroupMinSessionTimeout(time.Second),
+		kfake.BrokerConfigs(map[string]string{"group.consumer.heartbeat.interval.ms": "1000", "group.consumer.session.timeout.ms": "10000"}),
+	}
+	for _, f := range feeds {
+		opts = append(opts, kfake.SeedTopics(f.partitions, f.topic))
+	}
+	var err error
+	w.brokers, err = kfake.NewCluster(opts...)
+	require.NoError(t, err)
+	w.topics = map[[16]byte]string{}
+	for _, f := range feeds {
+		w.topics[w.brokers.TopicInfo(f.topic).TopicID] = f.topic
+	}
+	w.brokers.ControlKey(int16(kmsg.OffsetCommit), w.watchCommit)
+	w.source = newSource(t, rnd, feeds, kgo.SeedBrokers(w.brokers.ListenAddrs()...), kgo.Dialer(w.network.DialContext))
+	options := map[string]string{
+		"bucket": fmt.Sprint(1 + rnd.IntN(3)), "file.compression": "none", "target-file-size": []string{"2 kb", "1 mb"}[rnd.IntN(2)],
+	}
+	if rnd.IntN(2) == 0 {
+		options["num-sorted-run.compaction-trigger"], options["num-sorted-run.stop-trigger"] = "2", "3"
+	}
+	if rnd.IntN(2) == 0 {
+		options["snapshot.time-retained"], options["snapshot.num-retained.min"], options["snapshot.num-retained.max"] = "1 s", "1", "5"
+	}
+	w.tables = tablesOf(options)
+	return w
+}
+
+// watchCommit notes what the group is told, for the judge.
+func (w *world) watchCommit(req kmsg.Request) (kmsg.Response, error, bool) {
+	w.brokers.KeepControl()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	newest := map[string]int64{}
+	for _, t := range w.tables {
+		ids, err := manifest.SnapshotIDs(context.Background(), w.objects, pathOf(t.Name))
+		if err != nil {
+			w.t.Errorf("list the snapshots of %s: %v", t.Name, err)
+		} else if len(ids) > 0 {
+			newest[t.Name] = ids[len(ids)-1]
+		}
+	}
+	for _, t := range req.(*kmsg.OffsetCommitRequest).Topics {
+		for _, p := range t.Partitions {
+			topic := t.Topic
+			if topic == "" {
+				topic = w.topics[t.TopicID]
+			}
+			w.commits = append(w.commits, groupCommit{table.TopicPartition{Topic: topic, Partition: p.Partition}, p.Offset, newest, deref(p.Metadata), time.Since(w.began)})
+		}
+	}
+	return nil, nil, false
+}
+
+// say tells what happens, for whoever looks into a failure.
+func (w *world) say(format string, args ...any) {
+	line := fmt.Sprintf("%8.3f %s", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
+	if w.log == io.Discard {
+		w.t.Log(line)
+		return
+	}
+	fmt.Fprintln(w.log, line)
+}
+
+// close ends whatever still runs, after a failure.
+func (w *world) close() {
+	for _, i := range w.instances {
+		i.kill()
+	}
+	for _, i := range w.instances {
+		<-i.ended
+	}
+	w.source.close()
+	w.brokers.Close()
+	time.Sleep(time.Minute) // what is on its way arrives
+}
+
+// instance is one process of the sink.
+type instance struct {
+	w         *world
+	name      string
+	line      *line
+	store     *store
+	connector *connector.Connector
+	stop      context.CancelFunc
+	ended     chan struct{}
+	err       error
+	dead      bool // killed: what it returns does not matter
+	held      bool // for a while
+}
+
+// limits are how soon an instance checkpoints.
+type limits struct {
+	checkpoint connector.Checkpoint
+	memory     int64
+	latency    time.Duration // of requests to the brokers
+	fetch      int32         // bytes of one partition in one answer; one batch at least
+}
+
+func (w *world) start(l limits, over object.Store, more ...func(*connector.Config)) *instance {
+	w.made++
+	i := &instance{w: w, name: fmt.Sprintf("i%d", w.made), line: newLine(w.network.DialContext, l.latency), ended: make(chan struct{})}
+	i.line.plan, w.plan = w.plan, nil
+	i.store = newStore(over, i.line, rand.New(rand.NewPCG(w.rnd.Uint64(), 1)))
+	cfg := connector.Config{
+		Kafka: []kgo.Opt{
+			kgo.SeedBrokers(w.brokers.ListenAddrs()...), kgo.Dialer(i.line.dial), kgo.SessionTimeout(10 * time.Second), kgo.HeartbeatInterval(time.Second),
+			kgo.RebalanceTimeout(20 * time.Second), kgo.FetchMaxWait(500 * time.Millisecond), kgo.FetchMaxPartitionBytes(l.fetch), kgo.ProducerBatchCompression(kgo.NoCompression()),
+		},
+		Group: group, Protocol: w.protocol, Start: connector.Earliest, Store: i.store, Memory: l.memory, Checkpoint: l.checkpoint, Encoders: 2,
+		Tables: w.tables, StopWithin: 15 * time.Second,
+		Log: zerolog.New(zerolog.ConsoleWriter{Out: w.log, NoColor: true, PartsExclude: []string{"time"}}).Hook(clock{w.began}).With().Str("i", i.name).Logger(),
+	}
+	if w.log == io.Discard {
+		cfg.Log = zerolog.Nop()
+	}
+	if os.Getenv("SINK_TEST_LOG") == "kafka" {
+		cfg.Kafka = append(cfg.Kafka, kgo.WithLogger(kgo.BasicLogger(w.log, kgo.LogLevelDebug, func() string {
+			return fmt.Sprintf("%.3f %s ", time.Since(w.began).Seconds(), i.name)
+		})))
+	}
+	for _, f := range more {
+		f(&cfg)
+	}
+	var err error
+	i.connector, err = connector.New(cfg)
+	require.NoError(w.t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	i.stop = stop
+	go func() {
+		defer close(i.ended)
+		i.err = i.connector.Run(ctx)
+	}()
+	w.instances = append(w.instances, i)
+	w.say("%s starts: %+v", i.name, l)
+	return i
+}
+
+// clock puts virtual time into log lines.
+type clock struct{ began time.Time }
+
+func (c clock) Run(e *zerolog.Event, _ zerolog.Level, _ string) {
+	e.Str("at", fmt.Sprintf("%.3f", time.Since(c.began).Seconds()))
+}
+
+// kill ends the process at once: not one more byte leaves it.
+func (i *instance) kill() {
+	i.dead = true
+	i.line.kill()
+	i.stop()
+}
+
+// wait waits for the end of the process, and complains about one that ended badly.
+func (i *instance) wait() {
+	select {
+	case <-i.ended:
+	case <-time.After(15 * time.Minute):
+		i.w.t.Fatalf("%s does not end: %+v", i.name, i.connector.Stats())
+	}
+	i.stop()
+	if i.held && i.err != nil && strings.Contains(i.err.Error(), " answers: ") {
+		return // it was held when it began
+	}
+	if !i.dead {
+		require.NoError(i.w.t, i.err, "%s", i.name)
+	}
+}
+
+// drain has a clean instance finish what is on the topics.
+func (w *world) drain() {
+	w.evict()
+	i := w.start(limits{connector.Checkpoint{Interval: time.Second, Bytes: 1 << 20, Records: 1 << 20}, 64 << 20, time.Millisecond, 1 << 20}, w.objects,
+		func(cfg *connector.Config) { cfg.UntilEnd = true })
+	i.wait()
+	w.say("drained")
+}
+
+// evict has the group forget members that are gone. The fake broker keeps one for ever that died between join and sync,
+// which a real one lets go after the rebalance timeout.
+func (w *world) evict() {
+	time.Sleep(30 * time.Second)
+	ctx := context.Background()
+	groups, err := kadm.NewClient(w.source.plain).DescribeGroups(ctx, group)
+	require.NoError(w.t, err)
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = group
+	for _, m := range groups[group].Members {
+		member := kmsg.NewLeaveGroupRequestMember()
+		member.MemberID = m.MemberID
+		req.Members = append(req.Members, member)
+		w.say("%s is a ghost", m.MemberID)
+	}
+	if len(req.Members) > 0 {
+		_, err = req.RequestWith(ctx, w.source.plain)
+		require.NoError(w.t, err)
+	}
+}
+
+func pathOf(name string) table.Path { return table.NewPath("sim", name[len("sim."):]) }
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
