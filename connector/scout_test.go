@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -309,6 +310,24 @@ func TestScoutLatest(t *testing.T) {
 	require.Equal(t, []string{line("", 2, "new", 3), line("", 3, "newer", 3)}, rowsOf(t, store, "lake.crate"))
 }
 
+// Case U32: topics of an online schema change appear; they make no table and nothing waits for them.
+func TestGhostTopics(t *testing.T) {
+	topics := []string{crateTopic}
+	for _, name := range []string{"_crate_new", "_crate_gho", "_crate_ghc", "_crate_old"} {
+		topics = append(topics, "dock.orchard."+name)
+	}
+	b := newBroker(t, 1, topics...)
+	for _, topic := range topics {
+		b.send(topic, 0, keyOf(1), envelope("c", nil, row(1, "fig", 3), 0))
+	}
+	mapping := crateTable()
+	mapping.Topics, mapping.Pattern, mapping.Name = nil, anchored(`dock\.orchard\.(.*)`), "lake.${1}"
+	store := object.NewMem()
+	_, err := runConnector(t, b.config(store, mapping))
+	require.NoError(t, err)
+	require.Equal(t, []string{"lake.crate"}, tablesIn(t, store))
+}
+
 // New topics are picked up while running.
 func TestScoutNewTopic(t *testing.T) {
 	b := newBroker(t, 1, "dock.orchard.crate")
@@ -346,25 +365,29 @@ func TestScoutCompacted(t *testing.T) {
 	require.Equal(t, []string{line("", 1, "fig", 3)}, rowsOf(t, store, "lake.crate"))
 }
 
-// Kill the process after each step, with several tables on two partitions: each table's rows and changelog are those of a
-// run without a crash.
-func TestScoutKilled(t *testing.T) {
+// world is a random history of several tables of the source in one topic of some partitions.
+type world struct {
+	names      []string
+	partitions int64
+	events     []event
+	changes    map[string][]string
+}
+
+func newWorld(t *testing.T, partitions, count int64) *world {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	names := []string{"crate", "barrel", "tree"}
+	w := &world{names: []string{"crate", "barrel", "tree"}, partitions: partitions, changes: map[string][]string{}}
 	type rowKey struct {
 		name string
 		id   int64
 	}
 	held := map[rowKey]*crate{}
-	var events []event
-	changes := map[string][]string{}
-	for i := range int64(24) {
-		k := rowKey{names[random.IntN(len(names))], random.Int64N(4)}
+	for i := range count {
+		k := rowKey{w.names[random.IntN(len(w.names))], random.Int64N(4 * partitions / 2)}
 		before, after, op := held[k], row(k.id, k.name, i), "u"
 		add := func(kind string, c *crate) {
-			changes[k.name] = append(changes[k.name], line(kind, c.ID, *c.Label, *c.Weight))
+			w.changes[k.name] = append(w.changes[k.name], line(kind, c.ID, *c.Label, *c.Weight))
 		}
 		switch {
 		case before == nil:
@@ -378,74 +401,143 @@ func TestScoutKilled(t *testing.T) {
 			add("+U", after)
 		}
 		held[k] = after
-		events = append(events, event{topic: "all", partition: int32(k.id % 2), key: keyOf(k.id), value: of("orchard", k.name, envelope(op, before, after, i))})
+		partition := int32(k.id % partitions)
+		w.events = append(w.events, event{partition: partition, key: keyOf(k.id), value: of("orchard", k.name, envelope(op, before, after, i))})
 		if op == "d" {
-			events = append(events, event{topic: "all", partition: int32(k.id % 2), key: keyOf(k.id)})
+			w.events = append(w.events, event{partition: partition, key: keyOf(k.id)})
 		}
 	}
-	ends := []int64{0, 0}
-	for _, e := range events {
+	return w
+}
+
+// judge compares each table's rows and changelog with the history, and the group's offsets with the ends.
+func (w *world) judge(t *testing.T, s *stage, store object.Store, group string) {
+	t.Helper()
+	for _, name := range w.names {
+		if w.changes[name] == nil {
+			continue
+		}
+		rows := rowsOf(t, store, "lake."+name)
+		key, have := changesOf(t, store, "lake."+name)
+		require.Equal(t, byKey(t, key, w.changes[name]), byKey(t, key, have), name)
+		requireFold(t, key, have, rows)
+	}
+	ends := make([]int64, w.partitions)
+	for _, e := range w.events {
 		ends[e.partition]++
 	}
-	mapping := bySource(`.*`, "lake.${table}")
-	mapping.Topics = []string{"all"}
-	judge := func(t *testing.T, s *stage, store object.Store, group string, err error) {
-		require.NoError(t, err)
-		for _, name := range names {
-			if changes[name] == nil {
-				continue
-			}
-			rows := rowsOf(t, store, "lake."+name)
-			key, have := changesOf(t, store, "lake."+name)
-			require.Equal(t, byKey(t, key, changes[name]), byKey(t, key, have), name)
-			requireFold(t, key, have, rows)
-		}
-		for p, end := range ends {
-			require.Equal(t, end, s.group(group, "all", int32(p)))
+	for p, end := range ends {
+		if end > 0 {
+			require.Equal(t, end, s.group(group, "all", int32(p)), "partition %d", p)
 		}
 	}
+}
+
+func sharedTopic() Table {
+	m := bySource(`.*`, "lake.${table}")
+	m.Topics = []string{"all"}
+	return m
+}
+
+// Kill the process after each step, with several tables on two partitions: each table's rows and changelog are those of a
+// run without a crash.
+func TestScoutKilled(t *testing.T) {
+	w := newWorld(t, 2, 24)
 	onStage(t, func(t *testing.T) {
 		s := newStage(t, 2, "all")
-		for _, e := range events {
+		for _, e := range w.events {
 			s.emit("all", e)
 		}
 		for _, rule := range killings {
 			for fired := true; fired; {
 				rule.Nth += 7
 				store := object.NewMem()
-				cfg := s.config(store, mapping)
+				cfg := s.config(store, sharedTopic())
 				cfg.Group = fmt.Sprintf("%s %d", rule.Effect, rule.Nth)
 				fired = s.untilKilled(store, cfg, rule)
 				p := s.start(cfg)
 				<-p.ended
 				t.Logf("%s call %d: %t", rule.Effect, rule.Nth, fired)
-				judge(t, s, store, cfg.Group, p.err)
+				require.NoError(t, p.err)
+				w.judge(t, s, store, cfg.Group)
 			}
 		}
 	})
-	t.Run("fenced", func(t *testing.T) { // another instance commits in between: the scout goes back for one table
-		onStage(t, func(t *testing.T) {
-			s, store := newStage(t, 2, "all"), object.NewMem()
-			cfg := s.config(store, mapping)
-			cfg.UntilEnd, cfg.Checkpoint.Records, cfg.Checkpoint.Interval = false, 1, 100*time.Millisecond
-			p := s.start(cfg)
-			for i, e := range events {
-				s.emit("all", e)
-				for p.running() && !s.caughtUp(cfg.Group, []string{"all"}) {
-					time.Sleep(10 * time.Millisecond)
-				}
-				if i%5 == 0 {
-					for _, w := range p.c.allWorkers() {
-						if w.feeder != nil {
-							require.NoError(t, w.do(t.Context(), func(ctx context.Context) { w.restart(ctx) }))
-						}
+}
+
+// A table that gives up what it has, now and then and with rows in its buffers, is fed again; the others are not disturbed.
+func TestScoutFeedsAgain(t *testing.T) {
+	w := newWorld(t, 2, 60)
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 2, "all"), object.NewMem()
+		cfg := s.config(store, sharedTopic())
+		cfg.UntilEnd, cfg.Checkpoint.Records, cfg.Checkpoint.Interval = false, 7, 300*time.Millisecond
+		p := s.start(cfg)
+		for i, e := range w.events {
+			s.emit("all", e)
+			time.Sleep(20 * time.Millisecond)
+			if i%5 == 0 {
+				for _, w := range p.c.allWorkers() {
+					if w.feeder != nil {
+						require.NoError(t, w.do(t.Context(), func(ctx context.Context) { w.restart(ctx) }))
 					}
 				}
 			}
-			require.True(t, p.running())
-			judge(t, s, store, cfg.Group, p.end())
-		})
+		}
+		for p.running() && !s.caughtUp(cfg.Group, []string{"all"}) {
+			time.Sleep(50 * time.Millisecond)
+		}
+		require.NoError(t, p.end())
+		w.judge(t, s, store, cfg.Group)
 	})
+}
+
+// Instances come, go and give up in the middle while the topic is written. In real time: a member that waits to commit while
+// others join holds virtual time up.
+func TestScoutInstances(t *testing.T) {
+	w := newWorld(t, 4, 80)
+	b, store := newBroker(t, 4, "all"), object.NewMem()
+	cfg := b.config(store, sharedTopic())
+	cfg.UntilEnd, cfg.Checkpoint.Records, cfg.Checkpoint.Interval = false, 3, 50*time.Millisecond
+	cfg.Kafka = append(cfg.Kafka, kgo.HeartbeatInterval(50*time.Millisecond))
+	type instance struct {
+		c    *Connector
+		stop context.CancelFunc
+		done chan error
+	}
+	start := func() *instance {
+		c, err := New(cfg)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(context.Background())
+		i := &instance{c, stop, make(chan error, 1)}
+		go func() { i.done <- c.Run(ctx) }()
+		return i
+	}
+	running := []*instance{start()}
+	for i, e := range w.events {
+		b.send("all", e.partition, e.key, e.value)
+		time.Sleep(10 * time.Millisecond)
+		switch {
+		case i%20 == 5:
+			running = append(running, start())
+		case i%40 == 12: // all that it holds is dropped
+			running[0].c.endLife(errors.New("killed"))
+			running[0].stop()
+			<-running[0].done
+			running = append(running[1:], start())
+		case i%20 == 18:
+			running[0].stop()
+			require.NoError(t, <-running[0].done)
+			running = append(running[1:], start())
+		}
+	}
+	s := &stage{broker: b}
+	require.Eventually(t, func() bool { return s.caughtUp(cfg.Group, []string{"all"}) }, 20*time.Second, 20*time.Millisecond)
+	for _, i := range running {
+		i.stop()
+		require.NoError(t, <-i.done)
+	}
+	w.judge(t, s, store, cfg.Group)
 }
 
 // Marks that are too many for an offset's metadata are left out, rules of routing last.
