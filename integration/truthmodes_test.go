@@ -17,7 +17,7 @@ func modeHolds(db, dbType string, text *string, typ, cell json.RawMessage) error
 	if text == nil || string(cell) == "null" {
 		return cellHolds(db, dbType, text, typ, cell)
 	}
-	holds, err, special := modeValueHolds(dbType, *text, typ, cell)
+	holds, special, err := modeValueHolds(dbType, *text, typ, cell)
 	if !special {
 		return cellHolds(db, dbType, text, typ, cell)
 	}
@@ -27,7 +27,7 @@ func modeHolds(db, dbType string, text *string, typ, cell json.RawMessage) error
 	return err
 }
 
-func modeValueHolds(dbType, text string, typ, cell json.RawMessage) (holds bool, err error, special bool) {
+func modeValueHolds(dbType, text string, typ, cell json.RawMessage) (holds, special bool, err error) {
 	var name, got string
 	if json.Unmarshal(typ, &name) != nil {
 		return modeNestedHolds(dbType, text, typ, cell)
@@ -42,7 +42,7 @@ func modeValueHolds(dbType, text string, typ, cell json.RawMessage) (holds bool,
 	case dbType == "money" && root == "DOUBLE":
 		holds, err = numberHolds(text, got)
 	case root != "STRING" && root != "VARCHAR":
-		return false, nil, false
+		return false, false, nil
 	case dbType == "money":
 		holds, err = numberHolds(text, got)
 	case dbType == "interval":
@@ -56,21 +56,23 @@ func modeValueHolds(dbType, text string, typ, cell json.RawMessage) (holds bool,
 		want, err = hex.DecodeString(strings.TrimPrefix(text, `\x`))
 		holds = got == base64.StdEncoding.EncodeToString(want) || got == base64.URLEncoding.EncodeToString(want) || got == hex.EncodeToString(want)
 	default:
-		return false, nil, false
+		return false, false, nil
 	}
-	return holds, err, true
+	return holds, true, err
 }
 
-func modeNestedHolds(dbType, text string, typ, cell json.RawMessage) (holds bool, err error, special bool) {
+func modeNestedHolds(dbType, text string, typ, cell json.RawMessage) (holds, special bool, err error) {
 	var nested struct {
 		Type    string          `json:"type"`
 		Element json.RawMessage `json:"element"`
 	}
+	if json.Unmarshal(typ, &nested) != nil {
+		return false, false, nil //nolint:nilerr // no nested type: the plain comparison has it
+	}
 	switch {
-	case json.Unmarshal(typ, &nested) != nil:
 	case strings.HasPrefix(nested.Type, "MAP") && dbType == "hstore":
 		holds, err = hstoreMapHolds(text, cell)
-		return holds, err, true
+		return holds, true, err
 	case strings.HasPrefix(nested.Type, "ARRAY") && dbType == "bytea[]":
 		want, err := arrayElements(text)
 		var got []json.RawMessage
@@ -78,16 +80,16 @@ func modeNestedHolds(dbType, text string, typ, cell json.RawMessage) (holds bool
 			err = json.Unmarshal(cell, &got)
 		}
 		if err != nil || len(want) != len(got) {
-			return false, err, true
+			return false, true, err
 		}
 		for i := range want {
 			if err := modeHolds("pg", "bytea", want[i], nested.Element, got[i]); err != nil {
-				return false, fmt.Errorf("element %d: %w", i, err), true
+				return false, true, fmt.Errorf("element %d: %w", i, err)
 			}
 		}
-		return true, nil, true
+		return true, true, nil
 	}
-	return false, nil, false
+	return false, false, nil
 }
 
 func isBytes(dbType string) bool {
