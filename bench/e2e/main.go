@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,7 @@ func (o *options) peer() string { return filepath.Join(o.root, "bench/peers/run"
 func (o *options) tool(name string) string { return filepath.Join(o.work, "bin", name) }
 
 func main() {
+	runtime.LockOSThread() // the programs started end with the thread that has started them: see command
 	log.SetFlags(0)
 	var o options
 	var names, only string
