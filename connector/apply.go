@@ -36,7 +36,10 @@ func (w *worker) apply(r run) {
 			if isRecords(err) {
 				w.cover() // the table ends right before the record, however it was cut into checkpoints
 			}
-			if w.c.life.Err() == nil && !errors.Is(err, errReadAgain) && w.partitions[r.tp] == p {
+			switch {
+			case w.c.life.Err() != nil:
+				w.void() // the process lets go in the middle of the record: nothing after it may be applied
+			case !errors.Is(err, errReadAgain) && w.partitions[r.tp] == p:
 				w.stop(fmt.Errorf("table %s: %w", w.name, err))
 			}
 			return
