@@ -45,8 +45,9 @@ func TestSimulation(t *testing.T) {
 type plan struct {
 	calm     bool // instances only start and stop
 	steps    int
-	most     int // instances at a time
-	events   int // a step
+	stranger bool // another program writes the tables, too
+	most     int  // instances at a time
+	events   int  // a step
 	protocol connector.Protocol
 }
 
@@ -55,6 +56,7 @@ func simulate(t *testing.T, seed uint64) {
 	w := newWorld(t, rnd)
 	defer w.close()
 	p := plan{calm: rnd.IntN(5) == 0, steps: 10 + rnd.IntN(40), most: 1 + rnd.IntN(3), events: 1 + rnd.IntN(30), protocol: connector.Classic}
+	p.stranger = !p.calm && rnd.IntN(4) == 0
 	if rnd.IntN(3) == 0 {
 		p.protocol = connector.Consumer
 	}
@@ -82,6 +84,8 @@ func (w *world) act(p plan) {
 	alive := w.alive()
 	roll := w.rnd.IntN(100)
 	switch {
+	case roll < 8 && p.stranger:
+		w.foreign()
 	case roll < 55:
 		w.source.step(p.events)
 	case roll < 70:

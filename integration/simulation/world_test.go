@@ -43,6 +43,9 @@ type world struct {
 	topics   map[[16]byte]string // by id
 	began    time.Time
 
+	strange int64           // rows that the stranger has made up
+	theirs  map[string]bool // by table and text: the rows that the stranger has committed
+
 	instances []*instance
 	made      int
 	log       io.Writer
@@ -84,7 +87,7 @@ func feedsOf() []*feed {
 }
 
 func newWorld(t *testing.T, rnd *rand.Rand) *world {
-	w := &world{t: t, rnd: rnd, network: &kfake.VirtualNetwork{}, objects: newArchive(), protocol: connector.Classic, began: time.Now(), log: io.Discard}
+	w := &world{t: t, rnd: rnd, network: &kfake.VirtualNetwork{}, objects: newArchive(), protocol: connector.Classic, began: time.Now(), log: io.Discard, theirs: map[string]bool{}}
 	if os.Getenv("SINK_TEST_LOG") != "" {
 		w.log = os.Stderr
 	}

@@ -1,0 +1,86 @@
+//go:build synctests
+
+package simulation
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+
+	"sink/commit"
+	"sink/connector/upkeep"
+	"sink/flush"
+	"sink/table"
+	"sink/table/manifest"
+)
+
+// stranger is another program that writes the tables: it appends rows of its own, compacts and expires.
+const stranger = "stranger"
+
+// foreign has the stranger do something to a table, if there is one.
+func (w *world) foreign() {
+	ctx := context.Background()
+	t := &w.tables[w.rnd.IntN(len(w.tables))]
+	path := pathOf(t.Name)
+	schema, err := manifest.LatestSchema(ctx, w.objects, path)
+	if err != nil {
+		return // not made yet
+	}
+	roll := w.rnd.IntN(3)
+	if roll == 0 {
+		w.append(t.Name, path, schema)
+		return
+	}
+	keeper, err := upkeep.Open(ctx, upkeep.Config{Store: w.objects, Path: path})
+	require.NoError(w.t, err)
+	if roll == 1 {
+		report, err := keeper.Compact(ctx, upkeep.Scope{})
+		w.say("the stranger compacts %s: %+v, %v", t.Name, report, err)
+		return
+	}
+	report, err := keeper.Expire(ctx)
+	w.say("the stranger expires %s: %+v, %v", t.Name, report, err)
+}
+
+// append commits a few rows that no record tells of.
+func (w *world) append(name string, path table.Path, schema *table.Schema) {
+	ctx := context.Background()
+	committer, err := commit.Open(ctx, commit.Config{Store: w.objects, Path: path, User: stranger})
+	require.NoError(w.t, err)
+	state, err := committer.Resume(ctx)
+	if err != nil {
+		w.say("the stranger cannot append to %s: %v", name, err)
+		return
+	}
+	writer, err := flush.New(flush.Config{Schema: schema, Store: w.objects, Path: path})
+	require.NoError(w.t, err)
+	writer.Raise(state.MaxSequence)
+	var texts []string
+	for range 1 + w.rnd.IntN(3) {
+		w.strange++
+		b := writer.Batch()
+		for i := range schema.Fields {
+			switch v := &b.Columns[i]; schema.Fields[i].Name {
+			case "id":
+				v.AppendWord(9000 + w.strange)
+			case "region":
+				v.AppendBytes([]byte("eu"))
+			default:
+				v.AppendNull()
+			}
+		}
+		b.Kinds = append(b.Kinds, table.Insert)
+		require.NoError(w.t, writer.Add())
+		texts = append(texts, fmt.Sprintf(`"id":%d,"region":"eu"`, 9000+w.strange))
+	}
+	delta, err := writer.Seal().Flush(ctx)
+	require.NoError(w.t, err)
+	result, err := committer.Commit(ctx, delta)
+	w.say("the stranger appends to %s: %v, %v", name, result, err)
+	if err == nil {
+		for _, text := range texts {
+			w.theirs[name+text] = true
+		}
+	}
+}
