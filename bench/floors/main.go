@@ -5,11 +5,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -27,11 +29,12 @@ import (
 
 // stage is one case.
 type stage struct {
-	name string
-	unit string
-	n    int
-	run  func() error
-	cost []float64 // microseconds per unit, by round
+	name    string
+	unit    string
+	n       int
+	prepare func() error // not measured; may be nil
+	run     func() error
+	cost    []float64 // microseconds per unit, by round
 }
 
 func main() {
@@ -54,6 +57,11 @@ func run(n, rounds int, only string) error {
 	stages = slices.DeleteFunc(stages, func(s *stage) bool { return !strings.Contains(s.name, only) })
 	for round := range rounds + 1 { // the first warms up
 		for _, s := range stages {
+			if s.prepare != nil {
+				if err := s.prepare(); err != nil {
+					return fmt.Errorf("%s: %w", s.name, err)
+				}
+			}
 			runtime.GC()
 			before := cpu()
 			if err := s.run(); err != nil {
@@ -82,13 +90,13 @@ func cpu() float64 {
 	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e3
 }
 
-// records are events of a stream in one format.
-func records(format string, n int) ([]debezium.Record, error) {
+// records are events of a stream, after as many that came before.
+func records(format, mix string, n int) ([]debezium.Record, error) {
 	encoder, err := change.NewEncoder(format, change.Columns(change.Least))
 	if err != nil {
 		return nil, err
 	}
-	o := change.Options{Seed: 1, Events: 2 * n, Mix: "updates", Hot: min(50_000, n/2), Regions: 300}
+	o := change.Options{Seed: 1, Events: 2 * n, Mix: mix, Hot: min(50_000, n/2), Regions: 300}
 	stream := change.NewStream(o)
 	var list []debezium.Record
 	for i := 0; ; i++ {
@@ -104,20 +112,23 @@ func records(format string, n int) ([]debezium.Record, error) {
 
 func makeStages(n int) ([]*stage, error) {
 	var stages []*stage
-	add := func(name, unit string, n int, run func() error) {
-		stages = append(stages, &stage{name: name, unit: unit, n: n, run: run})
+	add := func(name, unit string, n int, run func() error) *stage {
+		s := &stage{name: name, unit: unit, n: n, run: run}
+		stages = append(stages, s)
+		return s
 	}
-	plain, err := records("json", n)
+	plain, err := records("json", "updates", n)
 	if err != nil {
 		return nil, err
 	}
-	for name, decode := range map[string]func([]byte, *floor.Event) error{
-		"by hand": floor.Decode, "goccy/go-json": floor.DecodeGoccy, "encoding/json": floor.DecodeStandard,
-	} {
-		add("decode JSON, "+name, "event", n, func() error {
+	for _, other := range []struct {
+		name   string
+		decode func([]byte, *floor.Event) error
+	}{{"by hand", floor.Decode}, {"goccy/go-json", floor.DecodeGoccy}, {"encoding/json", floor.DecodeStandard}} {
+		add("decode json, "+other.name, "event", n, func() error {
 			var e floor.Event
 			for i := range plain {
-				if err := decode(plain[i].Value, &e); err != nil {
+				if err := other.decode(plain[i].Value, &e); err != nil {
 					return err
 				}
 			}
@@ -129,7 +140,7 @@ func makeStages(n int) ([]*stage, error) {
 		return nil, err
 	}
 	for _, format := range change.Formats {
-		list, err := records(format, n)
+		list, err := records(format, "updates", n)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +209,7 @@ func (d *decoder) append(rec *debezium.Record, to *table.Batch) error {
 }
 
 // addWriting adds the stages from rows to files, of all events at once in 4 buckets.
-func addWriting(add func(string, string, int, func() error), list []debezium.Record, schema *table.Schema) error {
+func addWriting(add func(string, string, int, func() error) *stage, list []debezium.Record, schema *table.Schema) error {
 	var buckets [4]floor.Columns
 	for i := range buckets {
 		buckets[i].Reset()
@@ -242,45 +253,74 @@ func addWriting(add func(string, string, int, func() error), list []debezium.Rec
 }
 
 // addSink adds what the sink does with decoded rows: buffering with routing, then sorting and writing both files.
-func addSink(add func(string, string, int, func() error), list []debezium.Record, schema *table.Schema, rows int) error {
-	d := &decoder{schema: schema, Decoder: debezium.NewDecoder(debezium.Config{})}
-	decoded := table.NewBatch(schema.Fields)
-	for i := range list {
-		if err := d.append(&list[i], decoded); err != nil {
-			return err
-		}
-	}
-	writer, err := flush.New(flush.Config{Schema: schema, Store: object.NewMem(), Path: "bench.db/orders"})
+func addSink(add func(string, string, int, func() error) *stage, list []debezium.Record, schema *table.Schema, rows int) error {
+	b, err := newBuffer(list, schema)
 	if err != nil {
 		return err
 	}
-	buffer := func() error {
-		for i := 0; i < decoded.Len(); i++ {
-			writer.Batch().AppendRow(decoded, i)
-			if decoded.Kinds[i] == table.UpdateBefore {
-				i++
-				writer.Batch().AppendRow(decoded, i)
-			}
-			if err := writer.Add(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	add("buffer, sink: copy, hash, route", "changelog row", rows, func() error {
-		writer.Discard(context.Background())
-		return buffer()
-	})
-	add("write both files, sink: sort, gather, encode, zstd 1", "changelog row", rows, func() error {
-		if writer.Empty() {
-			if err := buffer(); err != nil {
-				return err
-			}
-		}
-		c := writer.Seal()
-		defer c.Discard(context.Background())
-		_, err := c.Flush(context.Background())
+	add("buffer, sink: copy, hash, route", "changelog row", rows, b.fill).prepare = b.drop
+	add("write both files, sink: sort, gather, encode, zstd 1", "changelog row", rows, b.flush).prepare = b.refill
+	inserts, err := records("json", "inserts", len(list))
+	if err != nil {
 		return err
-	})
+	}
+	if b, err = newBuffer(inserts, schema); err != nil {
+		return err
+	}
+	add("write inserts, sink: one file and its copy", "row", len(inserts), b.flush).prepare = b.refill
+	twice := *schema
+	twice.Options = maps.Clone(schema.Options)
+	twice.Options["changelog-file.stats-mode"] = "full" // written differently, so that a copy will not do
+	if b, err = newBuffer(inserts, &twice); err != nil {
+		return err
+	}
+	add("write inserts, sink: both files", "row", len(inserts), b.flush).prepare = b.refill
 	return nil
+}
+
+// buffer is decoded rows, and the sink's writer to put them into.
+type buffer struct {
+	rows   *table.Batch
+	writer *flush.Writer
+}
+
+func newBuffer(list []debezium.Record, schema *table.Schema) (*buffer, error) {
+	d := &decoder{schema: schema, Decoder: debezium.NewDecoder(debezium.Config{})}
+	b := &buffer{rows: table.NewBatch(schema.Fields)}
+	for i := range list {
+		if err := d.append(&list[i], b.rows); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	b.writer, err = flush.New(flush.Config{Schema: schema, Store: object.NewMem(), Path: "bench.db/orders"})
+	return b, err
+}
+
+func (b *buffer) drop() error {
+	b.writer.Discard(context.Background())
+	return nil
+}
+
+func (b *buffer) fill() error {
+	for i := 0; i < b.rows.Len(); i++ {
+		b.writer.Batch().AppendRow(b.rows, i)
+		if b.rows.Kinds[i] == table.UpdateBefore {
+			i++
+			b.writer.Batch().AppendRow(b.rows, i)
+		}
+		if err := b.writer.Add(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *buffer) refill() error { return errors.Join(b.drop(), b.fill()) }
+
+func (b *buffer) flush() error {
+	c := b.writer.Seal()
+	defer c.Discard(context.Background())
+	_, err := c.Flush(context.Background())
+	return err
 }
