@@ -79,7 +79,14 @@ func (w *worker) unwritable(event debezium.Event) error {
 	return nil
 }
 
-func (w *worker) identity() string { return "identity/" + w.intake.record.Topic }
+// identity is the name under which trust in the topic of the record at hand is kept.
+func (w *worker) identity() string {
+	in := w.intake
+	if in.identityOf != in.record.Topic || in.identity == "" {
+		in.identityOf, in.identity = in.record.Topic, "identity/"+in.record.Topic
+	}
+	return in.identity
+}
 
 // learn notes whether an update of this topic came with its before image. Once disproved, a full identity has to be proved again.
 func (w *worker) learn(full bool) {
