@@ -108,7 +108,7 @@ func kafkaError(err error) error {
 }
 
 // encoders is how many files are made at the same time. More than there are cores: most of a small file's time goes into
-// waiting for the store to take it (64 buckets of a store 30 ms away: 2 s a checkpoint with 2 encoders, 0.5 s with 8).
+// waiting for the store to take it; docs/performance.md has what was measured.
 func encoders(n int) int64 {
 	if n > 0 {
 		return int64(n)
