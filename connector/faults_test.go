@@ -193,3 +193,26 @@ func TestRewindOnlyGoesBack(t *testing.T) {
 	c.rewind()
 	require.EqualValues(t, 40, c.polled[tp])
 }
+
+// A process that is asked to stop in the middle of a rebalance, with a store that does not answer, ends in time: the poll loop
+// waits for the rebalance, and that for the store.
+func TestStopInRebalance(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s := newStage(t, 2, crateTopic)
+		store := object.NewFault(object.NewMem(), object.Rule{Ops: []object.Op{object.OpCreate}, Effect: object.FailBefore})
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.StopWithin = false, 3*time.Second
+		for partition := range int32(2) {
+			s.emit(crateTopic, event{partition: partition, key: keyOf(int64(partition)), value: envelope("c", nil, row(int64(partition), "x", 1), 0)})
+		}
+		first := s.start(cfg)
+		time.Sleep(10 * time.Second)
+		second := s.start(cfg)
+		time.Sleep(10 * time.Second)
+		for _, p := range []*process{first, second} {
+			p.stop()
+			time.Sleep(20 * time.Second)
+			require.False(t, p.running())
+		}
+	})
+}

@@ -98,6 +98,7 @@ func (c *Connector) Run(ctx context.Context) error {
 	close(c.ready)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	defer context.AfterFunc(ctx, c.letGo)()
 	c.running.Go(func() { c.offsets.run(c.life) })
 	if c.goal != nil {
 		c.running.Go(func() { c.goal.watch(ctx, stop) })
@@ -108,6 +109,18 @@ func (c *Connector) Run(ctx context.Context) error {
 		err = nil // told by tables' own problems, or nothing to tell
 	}
 	return errors.Join(err, c.problems())
+}
+
+var errStopTooLong = errors.New("the last checkpoint took longer than shutdown-timeout")
+
+// letGo ends everything when a stop has taken StopWithin. It is called when the stop begins, for the poll loop may be waiting for
+// a rebalance, and that for a store.
+func (c *Connector) letGo() {
+	select {
+	case <-time.After(c.cfg.StopWithin):
+		c.endLife(errStopTooLong)
+	case <-c.life.Done():
+	}
 }
 
 // poll hands records to workers until the context ends. It is the only goroutine that moves the client's positions.
@@ -235,7 +248,7 @@ func (c *Connector) shutdown() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	done := context.AfterFunc(ctx, func() { c.endLife(errors.New("the last checkpoint took longer than shutdown-timeout")) })
+	done := context.AfterFunc(ctx, func() { c.endLife(errStopTooLong) })
 	c.client.AllowRebalance()
 	if err := c.client.LeaveGroupContext(ctx); err != nil {
 		c.cfg.Log.Warn().Err(err).Msg("leave group: the brokers will notice by the session timeout")
