@@ -21,7 +21,7 @@ const stranger = "stranger"
 // foreign has the stranger do something to a table, if there is one.
 func (w *world) foreign() {
 	ctx := context.Background()
-	t := &w.tables[w.rnd.IntN(len(w.tables))]
+	t := &w.targets[w.rnd.IntN(len(w.targets))]
 	path := pathOf(t.Name)
 	schema, err := manifest.LatestSchema(ctx, w.objects, path)
 	if err != nil {

@@ -44,7 +44,7 @@ type wanted struct {
 type judge struct {
 	t       *testing.T
 	w       *world
-	cfg     *connector.Table
+	cfg     *target
 	path    table.Path
 	schema  *table.Schema
 	schemas *manifest.Schemas
@@ -72,8 +72,8 @@ func (w *world) judge(calm bool) {
 	for _, s := range w.source.log {
 		end[s.tp] = max(end[s.tp], s.offset+1)
 	}
-	for i := range w.tables {
-		j := newJudge(w, &w.tables[i])
+	for i := range w.targets {
+		j := newJudge(w, &w.targets[i])
 		j.history()
 		j.compare()
 		j.groupCommits(end)
@@ -85,7 +85,7 @@ func (w *world) judge(calm bool) {
 	require.Empty(w.t, w.theirs, "rows that the stranger has committed")
 }
 
-func newJudge(w *world, cfg *connector.Table) *judge {
+func newJudge(w *world, cfg *target) *judge {
 	j := &judge{
 		t: w.t, w: w, cfg: cfg, path: pathOf(cfg.Name), files: map[string][]row{}, past: past{w.objects}, place: map[record]int64{}, got: map[record][]string{},
 		fold: map[string]row{}, last: map[string]int64{},
@@ -306,6 +306,11 @@ func (j *judge) key(id int64, region string) string {
 	return fmt.Sprint(id)
 }
 
+// concerns reports whether a record is for the table.
+func (j *judge) concerns(s *sent) bool {
+	return slices.Contains(j.cfg.Topics, s.tp.Topic) && (j.cfg.source == "" || j.cfg.source == s.source)
+}
+
 // expect is what a record has to give the table.
 func (j *judge) expect(s *sent) []wanted {
 	one := func(kind table.Kind, it *item) wanted {
@@ -337,7 +342,7 @@ func (j *judge) compare() {
 	rows := map[string]string{}
 	for i := range j.w.source.log {
 		s := &j.w.source.log[i]
-		if !slices.Contains(j.cfg.Topics, s.tp.Topic) {
+		if !j.concerns(s) {
 			continue
 		}
 		var want []string
@@ -398,7 +403,7 @@ func (j *judge) scan() []string {
 func (j *judge) groupCommits(end map[table.TopicPartition]int64) {
 	rows := map[table.TopicPartition][]int64{}
 	for i := range j.w.source.log {
-		if s := &j.w.source.log[i]; len(j.expect(s)) > 0 {
+		if s := &j.w.source.log[i]; j.concerns(s) && len(j.expect(s)) > 0 {
 			rows[s.tp] = append(rows[s.tp], s.offset)
 		}
 	}
@@ -481,8 +486,8 @@ func (w *world) letters() {
 			found[p] = true
 		}
 	}
-	for i := range w.tables {
-		t := &w.tables[i]
+	for i := range w.targets {
+		t := &w.targets[i]
 		for _, s := range w.source.log {
 			if s.op == 'x' && t.OnError == connector.DeadLetter && slices.Contains(t.Topics, s.tp.Topic) {
 				p := place{t.Name, s.tp.Topic, s.tp.Partition, s.offset}

@@ -36,12 +36,14 @@ type change struct {
 type sent struct {
 	tp     table.TopicPartition
 	offset int64
+	source string // its table in the database
 	change
 }
 
 // feed is one source table: its topic and the rows that it holds.
 type feed struct {
 	topic      string
+	source     string // the table in the database; several may share a topic
 	partitions int32
 	first      int64 // ids are first to first+ids-1; feeds of one table share none
 	ids        int64
@@ -70,6 +72,7 @@ type source struct {
 }
 
 type outgoing struct {
+	feed   *feed
 	record *kgo.Record
 	change change
 }
@@ -135,14 +138,10 @@ func (s *source) produce(client *kgo.Client) {
 func (s *source) keep() {
 	for _, o := range s.fresh {
 		if o.change.op == 'c' || o.change.op == 'r' {
-			s.feed(o.record.Topic).began = true
+			o.feed.began = true
 		}
-		s.log = append(s.log, sent{tp: table.TopicPartition{Topic: o.record.Topic, Partition: o.record.Partition}, offset: o.record.Offset, change: o.change})
+		s.log = append(s.log, sent{tp: table.TopicPartition{Topic: o.record.Topic, Partition: o.record.Partition}, offset: o.record.Offset, source: o.feed.source, change: o.change})
 	}
-}
-
-func (s *source) feed(topic string) *feed {
-	return s.feeds[slices.IndexFunc(s.feeds, func(f *feed) bool { return f.topic == topic })]
 }
 
 func (s *source) emit(f *feed, c change) {
@@ -154,7 +153,7 @@ func (s *source) emit(f *feed, c change) {
 	if c.op != 't' && c.op != 'k' {
 		r.Value = eventText(f, c)
 	}
-	s.fresh = append(s.fresh, outgoing{r, c})
+	s.fresh = append(s.fresh, outgoing{f, r, c})
 }
 
 // event changes one row. Low ids are hot.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -37,8 +38,9 @@ type world struct {
 	brokers  *kfake.Cluster
 	objects  *archive
 	source   *source
-	tables   []connector.Table
-	plan     *requestFault // of the first instance
+	tables   []connector.Table // mappings
+	targets  []target          // what they make
+	plan     *requestFault     // of the first instance
 	protocol connector.Protocol
 	topics   map[[16]byte]string // by id
 	began    time.Time
@@ -63,7 +65,30 @@ type groupCommit struct {
 	when   time.Duration
 }
 
-// tablesOf are the mappings of every run: a topic that feeds two tables, and a table that two topics feed.
+// target is a table that a mapping makes.
+type target struct {
+	connector.Table
+	source string // the only table in the database that it is of; empty: all that its topics have
+}
+
+// targetsOf returns what the mappings make.
+func targetsOf(tables []connector.Table) (targets []target) {
+	for _, t := range tables {
+		if t.Source == nil {
+			targets = append(targets, target{t, ""})
+			continue
+		}
+		for _, name := range []string{"delta", "epsilon"} {
+			made := t
+			made.Name = "sim." + name
+			targets = append(targets, target{made, name})
+		}
+	}
+	return targets
+}
+
+// tablesOf are the mappings of every run: a topic that feeds two tables, a table that two topics feed, and a topic whose events
+// say which of two tables they are of.
 func tablesOf(options map[string]string) []connector.Table {
 	base := connector.Table{
 		Options: options, OnError: connector.DeadLetter, OnMissingBefore: connector.Fail, OnTruncate: connector.Fail, SchemaChange: connector.Evolve,
@@ -75,14 +100,18 @@ func tablesOf(options map[string]string) []connector.Table {
 	beta.Name, beta.Topics = "sim.beta", []string{"b"}
 	gamma.Name, gamma.Topics, gamma.Disjoint, gamma.OnError = "sim.gamma", []string{"b", "c"}, true, connector.Skip
 	gamma.PartitionBy = []string{"region"}
-	return []connector.Table{alpha, beta, gamma}
+	routed := base
+	routed.Name, routed.Topics, routed.Source = "sim.${table}", []string{"d"}, regexp.MustCompile(`^(?:sim\.public\.(?:delta|epsilon))$`)
+	return []connector.Table{alpha, beta, gamma, routed}
 }
 
 func feedsOf() []*feed {
 	return []*feed{
-		{topic: "a", partitions: 1, first: 1, ids: 20, lone: true, rekeys: true, poison: true},
-		{topic: "b", partitions: 3, first: 1000, ids: 40, poison: true},
-		{topic: "c", partitions: 2, first: 2000, ids: 20},
+		{topic: "a", source: "alpha", partitions: 1, first: 1, ids: 20, lone: true, rekeys: true, poison: true},
+		{topic: "b", source: "beta", partitions: 3, first: 1000, ids: 40, poison: true},
+		{topic: "c", source: "gamma", partitions: 2, first: 2000, ids: 20},
+		{topic: "d", source: "delta", partitions: 2, first: 3000, ids: 20},
+		{topic: "d", source: "epsilon", partitions: 2, first: 4000, ids: 10},
 	}
 }
 
@@ -118,6 +147,7 @@ func newWorld(t *testing.T, rnd *rand.Rand) *world {
 		options["snapshot.time-retained"], options["snapshot.num-retained.min"], options["snapshot.num-retained.max"] = "1 s", "1", "5"
 	}
 	w.tables = tablesOf(options)
+	w.targets = targetsOf(w.tables)
 	return w
 }
 
@@ -127,7 +157,7 @@ func (w *world) watchCommit(req kmsg.Request) (kmsg.Response, error, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	newest := map[string]int64{}
-	for _, t := range w.tables {
+	for _, t := range w.targets {
 		ids, err := manifest.SnapshotIDs(context.Background(), w.objects, pathOf(t.Name))
 		if err != nil {
 			w.t.Errorf("list the snapshots of %s: %v", t.Name, err)
