@@ -148,9 +148,11 @@ func (w *worker) judge(rec *kgo.Record, err error) error {
 	}
 	switch policy {
 	case DeadLetter:
+		w.passOver(rec, policy, reason, err)
 		w.putAside(rec, reason, err)
 		return nil
 	case Skip:
+		w.passOver(rec, policy, reason, err)
 		w.skip(reason)
 		return nil
 	}

@@ -23,6 +23,7 @@ type intake struct {
 	letters     []letter          // put aside since the last seal
 	letterBytes int64             // of their records
 	source      sourceMark        // of the record that was looked at last
+	passed      passedOver
 	// what identity returned last, and for which topic: it is asked for each update
 	identityOf, identity string
 }

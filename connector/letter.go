@@ -55,7 +55,6 @@ func (w *worker) putAside(rec *kgo.Record, reason string, cause error) {
 	}
 	w.intake.letters = append(w.intake.letters, l)
 	w.intake.letterBytes += int64(len(rec.Key)+len(rec.Value)) + recordOverhead
-	w.log.Warn().Str("reason", reason).Str("cause", cause.Error()).Msg("record put aside")
 	w.counters.update(func(s *TableStats) { s.DeadLetters++ })
 }
 
