@@ -6,15 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 
 	"sink/table"
 	"sink/table/manifest"
 )
 
 // CreateTable makes the table's schema-0 if there is none, and returns the newest schema of the table: the given one, or
-// what another writer made, which [Fits] compares. created tells which. Only cfg.Store, cfg.Path and the clock are used.
+// what another writer made. created tells which. Only cfg.Store, cfg.Path and the clock are used.
 func CreateTable(ctx context.Context, cfg Config, s *table.Schema) (newest *table.Schema, created bool, err error) {
 	cfg.setDefaults()
 	c := &Committer{cfg: cfg, store: cfg.Store, path: cfg.Path, sleep: sleep}
@@ -125,35 +123,4 @@ func (c *Committer) checkTable(ctx context.Context) error {
 		return c.stateError(ErrGone, hint, "%s has changed: the table was dropped and made anew", name)
 	}
 	return nil
-}
-
-// CheckSchema looks for newer schemas and tells, all at once, in what the newest one is not what is wanted: see [Fits].
-func (c *Committer) CheckSchema(ctx context.Context, want *table.Schema) (*table.Schema, error) {
-	if err := c.refreshSchema(ctx); err != nil {
-		return nil, fmt.Errorf("check the schema of table %s: %w", c.path, err)
-	}
-	if err := Fits(c.schema, want); err != nil {
-		return nil, fmt.Errorf("table %s is there already, but not as it is configured: %w", c.path, err)
-	}
-	return c.schema, nil
-}
-
-// Fits tells, all at once, in what an existing table differs from what the configuration wants of it: primary key,
-// partition columns, and the options that are set. Columns are not compared: they evolve.
-func Fits(have, want *table.Schema) error {
-	var errs []error
-	if !slices.Equal(have.PrimaryKeys, want.PrimaryKeys) {
-		errs = append(errs, fmt.Errorf("its primary key is %v, wanted is %v: change primary-key, or write to a new table",
-			have.PrimaryKeys, want.PrimaryKeys))
-	}
-	if !slices.Equal(have.PartitionKeys, want.PartitionKeys) {
-		errs = append(errs, fmt.Errorf("it is partitioned by %v, wanted is %v: change partition-by, or write to a new table",
-			have.PartitionKeys, want.PartitionKeys))
-	}
-	for _, k := range slices.Sorted(maps.Keys(want.Options)) {
-		if has, wants := have.Option(k), want.Option(k); has != wants {
-			errs = append(errs, fmt.Errorf("its option %s is %q, wanted is %q: change options.%s, or alter the table", k, has, wants, k))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -168,25 +168,6 @@ func TestCommitSeesNewSchema(t *testing.T) {
 	require.Zero(t, w.ofBucket(0)[0].SchemaID, "the files keep the schema that they were written with")
 }
 
-func TestCheckSchema(t *testing.T) {
-	ctx := context.Background()
-	w := newWorld(t).create(map[string]string{"file.compression": "snappy"})
-	c := w.open(w.store)
-	s, err := c.CheckSchema(ctx, testSchema(map[string]string{"bucket": "2", "changelog-producer": "input"}))
-	require.NoError(t, err)
-	require.Equal(t, c.Schema(), s)
-	_, err = c.CheckSchema(ctx, testSchema(map[string]string{"bucket": "2", "manifest.merge-min-count": "30"}))
-	require.NoError(t, err, "a default that is spelt out is no difference")
-
-	want := table.NewSchema(testFields, []string{"id", "v"}, []string{"v"}, map[string]string{"bucket": "4", "file.compression": "zstd"})
-	_, err = c.CheckSchema(ctx, want)
-	require.ErrorContains(t, err, "table db.db/t is there already")
-	require.ErrorContains(t, err, "its primary key is [id], wanted is [id v]")
-	require.ErrorContains(t, err, "it is partitioned by [], wanted is [v]")
-	require.ErrorContains(t, err, `its option bucket is "2", wanted is "4"`)
-	require.ErrorContains(t, err, `its option file.compression is "snappy", wanted is "zstd"`)
-}
-
 // A newer schema that this program cannot read stops the commit, and names the file.
 func TestSchemaOfTheFuture(t *testing.T) {
 	ctx := context.Background()

@@ -56,6 +56,18 @@ type Connector struct {
 
 // New checks the configuration against nothing but itself and makes the Kafka client; it reaches no broker.
 func New(cfg Config) (*Connector, error) {
+	c := newConnector(context.Background(), cfg)
+	client, err := kgo.NewClient(c.clientOptions()...)
+	if err != nil {
+		return nil, fmt.Errorf("kafka client: %w", err)
+	}
+	c.client, c.admin = client, kadm.NewClient(client)
+	c.offsets = newGroupOffsets(c)
+	return c, nil
+}
+
+// newConnector makes a connector without a client, which lives no longer than the context.
+func newConnector(ctx context.Context, cfg Config) *Connector {
 	c := &Connector{
 		cfg:      cfg,
 		memory:   newMemory(cfg.Memory),
@@ -71,14 +83,8 @@ func New(cfg Config) (*Connector, error) {
 		wake:     func() {},
 		ready:    make(chan struct{}),
 	}
-	c.life, c.endLife = context.WithCancelCause(context.Background())
-	client, err := kgo.NewClient(c.clientOptions()...)
-	if err != nil {
-		return nil, fmt.Errorf("kafka client: %w", err)
-	}
-	c.client, c.admin = client, kadm.NewClient(client)
-	c.offsets = newGroupOffsets(c)
-	return c, nil
+	c.life, c.endLife = context.WithCancelCause(ctx)
+	return c
 }
 
 // Run consumes until the context ends, then checkpoints what it holds, leaves the group and returns nil; a second way out is

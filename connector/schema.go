@@ -74,7 +74,7 @@ func (w *worker) checkSchema(s *table.Schema) error {
 		if len(want) == 0 || slices.Equal(have, want) {
 			return nil
 		}
-		return fmt.Errorf("the table has %s [%s], the configuration says [%s]: Paimon cannot change it; drop the table, or correct the configuration",
+		return fmt.Errorf("the table has %s [%s], the configuration says [%s]: Paimon cannot change it; correct the configuration, or write to a new table, with a new kafka.group",
 			what, strings.Join(have, ", "), strings.Join(want, ", "))
 	}
 	if err := errors.Join(differs("primary key", s.PrimaryKeys, w.cfg.PrimaryKey), differs("partition keys", s.PartitionKeys, w.cfg.PartitionBy)); err != nil {
@@ -231,6 +231,9 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(hasColumns(fields, "partition-by", w.cfg.PartitionBy), hasColumns(fields, "primary-key", primaryKey)); err != nil {
+		return err
+	}
 	schema := table.NewSchema(fields, primaryKey, w.cfg.PartitionBy, options)
 	if err := w.checkSchema(schema); err != nil {
 		return err
@@ -263,12 +266,26 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 	return nil
 }
 
+// hasColumns refuses names under a key of the mapping that are no columns.
+func hasColumns(fields []table.Field, key string, names []string) error {
+	for _, name := range names {
+		if !hasField(fields, name) {
+			have := make([]string, len(fields))
+			for i, f := range fields {
+				have[i] = f.Name
+			}
+			return fmt.Errorf("%s names %s, which is no column; there are: %s", key, name, strings.Join(have, ", "))
+		}
+	}
+	return nil
+}
+
 // evolve changes the table's schema where the wanted columns differ and Paimon allows it. What is buffered is
 // committed under the old schema first, so that schema and rows cannot overtake each other.
 func (w *worker) evolve(ctx context.Context, want []table.Field) error {
 	_, changes, err := table.Evolve(w.schema, want)
 	if err != nil {
-		return &refusal{reason: reasonSchema, err: fmt.Errorf("%s: %w", w.at(), err)}
+		return &refusal{reason: reasonSchema, err: fmt.Errorf("%s: %w; give it another type under `columns:`, alter the table, or set schema-change to ignore or dead-letter", w.at(), err)}
 	}
 	if len(changes) == 0 {
 		return nil

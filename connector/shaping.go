@@ -117,20 +117,6 @@ func (t *Table) Fields(sources, known []table.Field) ([]table.Field, error) {
 	return t.Shaping.computedFields(fields, known)
 }
 
-// KeyColumns returns the columns of the table that those of a record key become.
-func (t *Table) KeyColumns(key []string) []string { return t.Shaping.columns(key) }
-
-// CheckFilter tells whether the row filter fits a table.
-func (t *Table) CheckFilter(s *table.Schema) error {
-	if t.Shaping.Filter == nil {
-		return nil
-	}
-	if _, err := t.Shaping.Filter.Bind(s); err != nil {
-		return fmt.Errorf("filter: %w", err)
-	}
-	return nil
-}
-
 // leftOut marks a column of the table that no column of the source fills. No source has such a name.
 const leftOut = " (not taken from the source)"
 

@@ -28,7 +28,7 @@ func (b *broker) put(topic string, values ...string) {
 func TestCheckAgreesWithRun(t *testing.T) {
 	b := newBroker(t)
 	b.produce(500)
-	for _, topic := range []string{"junk", "plain", "mixed", "tomb"} {
+	for _, topic := range []string{"junk", "plain", "mixed", "tomb", "wide", "text", "update"} {
 		require.NoError(t, b.cluster.CreateTopic(topic, 1, nil))
 	}
 	const event = `{"before":null,"after":{"id":1},"source":{"db":"d","table":"t"},"op":"c","ts_ms":1}`
@@ -36,6 +36,9 @@ func TestCheckAgreesWithRun(t *testing.T) {
 	b.put("plain", event)
 	b.put("tomb", "")
 	b.put("mixed", "hello", event)
+	b.put("wide", event, strings.Replace(event, `"id":1`, `"id":1,"day":"2024-12-30"`, 1))
+	b.put("text", strings.Replace(event, `"id":1`, `"id":1,"n":"many"`, 1))
+	b.put("update", strings.Replace(event, `"op":"c"`, `"op":"u"`, 1))
 	for i, c := range []struct {
 		topic, keys string
 		want        string // in the messages of check; empty: both are fine
@@ -57,6 +60,15 @@ func TestCheckAgreesWithRun(t *testing.T) {
 		{"plain", "columns: {id: BIGINT}, primary-key: [key]", "primary-key names key"},
 		{"tomb", "", "set on-missing-before to accept"},
 		{"tomb", "columns: {id: BIGINT}, on-missing-before: accept", ""},
+		{"wide", "columns: {id: BIGINT}", "offset 1: column day: the table has no such column; name the column under `columns:`, or set schema-change to ignore"},
+		{"wide", "columns: {id: BIGINT}, exclude-columns: [day]", ""},
+		{"wide", "columns: {id: BIGINT}, schema-change: ignore", ""},
+		{"wide", "columns: {id: BIGINT, at: DATE}, rename: {day: at}", ""},
+		{"wide", "columns: {id: BIGINT, at: DATE}", "name the column under `columns:`"},
+		{"text", "columns: {id: BIGINT, n: INT}", "column n: "},
+		{"text", "columns: {id: BIGINT, n: INT}, on-error: skip", ""},
+		{"update", "columns: {id: BIGINT}", "set on-missing-before to accept"},
+		{"update", "columns: {id: BIGINT}, on-missing-before: accept", ""},
 		{"mixed", "columns: {id: BIGINT}", "set on-error to dead-letter or skip"},
 		{"mixed", "columns: {id: BIGINT}, on-error: skip", ""},
 		{"mixed", "columns: {id: BIGINT}, on-error: dead-letter, dead-letter: {path: _dead}", ""},
@@ -110,4 +122,34 @@ func TestCheckFindsWhatWouldStop(t *testing.T) {
 	require.Contains(t, stdout, "option bukcet is none that Paimon is known to have")
 	require.Contains(t, stdout, "bucket 4 by default")
 	require.Equal(t, 1, strings.Count(stdout, "note "), stdout)
+}
+
+// TestCheckBeginsWhereRunDoes: what a table has passed, run does not read again, and check does not hold it against it. What a
+// change of the mapping would do to the table, old records show.
+func TestCheckBeginsWhereRunDoes(t *testing.T) {
+	b := newBroker(t)
+	require.NoError(t, b.cluster.CreateTopic("mixed", 1, nil))
+	b.put("mixed", "hello", `{"before":null,"after":{"id":1},"source":{"db":"d","table":"t"},"op":"c","ts_ms":1}`)
+	b.config("tables: [{topic: mixed, table: d.t, columns: {id: BIGINT}, on-error: skip}]")
+	code, stdout, stderr := b.sink("", "check")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "1 of the 2 records looked at would be passed over, as the policies say (on-error: skip); the first: topic mixed partition 0 offset 0: bad JSON")
+	code, _, stderr = b.sink("", "run", "--until-end")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, `"message":"record left out"`)
+	require.Contains(t, stderr, `"topic":"mixed","partition":0,"offset":0,"reason":"malformed","error":"topic mixed partition 0 offset 0: bad JSON`)
+
+	b.config("tables: [{topic: mixed, table: d.t, columns: {id: BIGINT}}]")
+	for range 2 { // caught up; then with one more to read
+		code, stdout, stderr = b.sink("", "check")
+		require.Zero(t, code, stdout+stderr)
+		ran, _, log := b.sink("", "run", "--until-end")
+		require.Zero(t, ran, log)
+		b.put("mixed", `{"before":null,"after":{"id":2},"source":{"db":"d","table":"t"},"op":"c","ts_ms":1}`)
+	}
+
+	b.config("tables: [{topic: mixed, table: d.t, columns: {id: BIGINT}, computed: {y: year(nix)}}]")
+	code, _, stderr = b.sink("", "check")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "computed column y: there is no column nix")
 }

@@ -3,30 +3,28 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sink/connector"
 	"sink/debezium"
-	"sink/table"
 )
 
 // routes is what a mapping that goes by the source of records would do with the first records of its topics.
 type routes struct {
 	t       *connector.Table
-	schemas map[string]*table.Schema // of the tables met so far; nil: it would be made
-	shapes  map[string]bool          // tables and shapes that have been looked at
-	sources map[string]string        // by table, the source that was first
-	topics  map[string][]string      // by table
-	left    map[string]int           // records that are for no table, by reason
+	stages  map[string]*stage // of the tables met so far; nil: it cannot be looked at
+	stopped map[string]bool   // tables that would stop
+	left    map[string]int    // records that are for no table, by reason
 }
 
 // checkRoutes looks at the first records of the topics of a mapping that finds its tables by them.
 func (c *checker) checkRoutes(ctx context.Context, t *connector.Table, topics []string, starts, ends kadm.ListedOffsets, configs kadm.ResourceConfigs) {
 	r := &routes{
-		t: t, schemas: map[string]*table.Schema{}, shapes: map[string]bool{}, sources: map[string]string{}, topics: map[string][]string{}, left: map[string]int{},
+		t: t, stages: map[string]*stage{}, stopped: map[string]bool{}, left: map[string]int{},
 	}
 	what := "tables " + t.Name
 	for i, topic := range topics {
@@ -38,17 +36,22 @@ func (c *checker) checkRoutes(ctx context.Context, t *connector.Table, topics []
 			c.say(checkFail, what, "%v", err)
 		}
 	}
-	for _, reason := range sortedKeys(r.left) {
+	for _, reason := range slices.Sorted(maps.Keys(r.left)) {
 		c.say(checkNote, what, "%s among the first are for no table: %s", plural(r.left[reason], "record"), reason)
 	}
-	if len(r.schemas) == 0 {
+	for _, name := range slices.Sorted(maps.Keys(r.stages)) {
+		if s := r.stages[name]; s != nil && !r.stopped[name] {
+			c.tell(s)
+		}
+	}
+	if len(r.stages) == 0 {
 		c.say(checkNote, what, "none of the first records of %s is for this mapping; tables are found while running", plural(len(topics), "topic"))
 	}
 }
 
 // route looks at one topic.
 func (c *checker) route(ctx context.Context, r *routes, topic string, starts, ends kadm.ListedOffsets, configs kadm.ResourceConfigs) error {
-	records, err := c.sample(ctx, topic, starts[topic], ends[topic])
+	records, err := c.sample(ctx, topic, offsetsBefore(starts[topic], ends[topic]), ends[topic])
 	if err != nil {
 		return fmt.Errorf("topic %s: the first record cannot be read: %w", topic, err)
 	}
@@ -84,49 +87,31 @@ func (c *checker) route(ctx context.Context, r *routes, topic string, starts, en
 			told = true
 			c.checkTopic(r.t, topic, starts, ends, configs)
 		}
-		if err := c.routed(ctx, r, topic, source, &f); err != nil {
+		if err := c.routed(ctx, r, rec, source, starts[topic], ends[topic]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// routed says what table a record's source would become.
-func (c *checker) routed(ctx context.Context, r *routes, topic string, source debezium.Source, f *debezium.Frame) error {
-	name, err := r.t.Target(topic, source)
+// routed has the table of a record's source take it.
+func (c *checker) routed(ctx context.Context, r *routes, rec *kgo.Record, source debezium.Source, starts, ends map[int32]kadm.ListedOffset) error {
+	name, err := r.t.Target(rec.Topic, source)
 	if err != nil {
 		return err
 	}
-	if first, ok := r.sources[name]; ok && first != source.String() && !r.t.Disjoint && len(r.t.PrimaryKey) == 0 {
-		return fmt.Errorf("table %s would be made of %s and of %s: two tables of the source would become one; give each a table of its own (${db}, ${schema}, ${table} in `table:`), "+
-			"put a metadata column such as `source.db` into primary-key, or set `disjoint: true`", name, first, source)
-	}
-	r.sources[name] = source.String()
-	schema, met := r.schemas[name]
+	s, met := r.stages[name]
 	if !met {
-		var ok bool
-		if schema, ok = c.schemaOf(ctx, r.t, name, []string{topic}); !ok {
-			return nil
-		}
-		r.schemas[name] = schema
+		s = c.stageOf(ctx, r.t, name, []string{rec.Topic})
+		r.stages[name] = s
 	}
-	if shape := fmt.Sprintf("%s %p", name, f.Shape); r.shapes[shape] {
+	if s == nil || r.stopped[name] {
 		return nil
-	} else {
-		r.shapes[shape] = true
 	}
-	key, err := f.KeyNames()
-	if err != nil {
-		return err
+	s.begin(c.settings.Start, rec.Topic, starts, ends)
+	if err := s.take(rec, len(ends)); err != nil {
+		r.stopped[name] = true
+		c.say(checkFail, s.what, "%v", err)
 	}
-	return c.checkShape(r.t, "table "+name, topic, schema, f.Shape, key)
-}
-
-func sortedKeys(m map[string]int) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, strings.Compare)
-	return keys
+	return nil
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -12,15 +10,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"sink/commit"
 	"sink/connector"
 	"sink/debezium"
 	"sink/table"
-	"sink/table/manifest"
 )
 
-// sampleWithin bounds the wait for a topic's first records, recordsSampled how many of them are searched for a row;
-// topicsSampled bounds how many topics of a pattern are looked at.
+// sampleWithin bounds the wait for a topic's records, recordsSampled how many of them are looked at; topicsSampled bounds how
+// many topics of a pattern are.
 const (
 	sampleWithin   = 5 * time.Second
 	recordsSampled = 100
@@ -136,134 +132,59 @@ func (c *checker) checkTopic(t *connector.Table, topic string, starts, ends kadm
 	c.say(checkOK, "topic "+topic, "%s, %s", plural(len(ends[topic]), "partition"), plural(offsets, "offset"))
 }
 
-// checkTable says whether the table is there or would be made, and whether the topics' first records fit it.
+// checkTable says whether the table is there or would be made, and has it rehearse the records that it would read first.
 func (c *checker) checkTable(ctx context.Context, t *connector.Table, name string, topics []string, starts, ends kadm.ListedOffsets) {
-	what := "table " + name
-	schema, ok := c.schemaOf(ctx, t, name, topics)
-	if !ok {
+	s := c.stageOf(ctx, t, name, topics)
+	if s == nil {
 		return
 	}
 	for _, topic := range topics {
-		if err := c.checkSample(ctx, t, what, topic, schema, starts[topic], ends[topic]); err != nil {
-			c.say(checkFail, what, "%v", err)
+		if err := c.rehearse(ctx, s, topic, starts[topic], ends[topic]); err != nil {
+			c.say(checkFail, s.what, "%v", err)
+			return
 		}
 	}
+	c.tell(s)
 }
 
-// schemaOf returns the schema of a table, nil where there is no table yet, after it has been compared with its mapping. It is
-// not ok when the table cannot be looked at.
-func (c *checker) schemaOf(ctx context.Context, t *connector.Table, name string, topics []string) (*table.Schema, bool) {
-	what := "table " + name
-	path, err := tablePath(name)
-	if err != nil {
-		c.say(checkFail, what, "%v", err)
-		return nil, false
-	}
-	if c.store == nil {
-		c.say(checkNote, what, "not looked at, since the store cannot be used")
-		return nil, false
-	}
-	schema, err := manifest.LatestSchema(ctx, c.store, path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, true
-	case err != nil:
-		c.say(checkFail, what, "%v", err)
-		return nil, false
-	}
-	c.checkExisting(ctx, t, name, topics, schema)
-	return schema, true
-}
-
-// checkExisting compares a table with its mapping.
-func (c *checker) checkExisting(ctx context.Context, t *connector.Table, name string, topics []string, schema *table.Schema) {
-	what := "table " + name
-	if err := schema.Validate(); err != nil {
-		c.say(checkFail, what, "%v", err)
-		return
-	}
-	want := schema.Clone()
-	if len(t.PrimaryKey) > 0 {
-		want.PrimaryKeys = t.PrimaryKey
-	}
-	if len(t.PartitionBy) > 0 {
-		want.PartitionKeys = t.PartitionBy
-	}
-	if err := commit.Fits(schema, want); err != nil {
-		c.say(checkFail, what, "%v", err)
-		return
-	}
-	for key, value := range t.Options {
-		if have := schema.Option(key); have != value {
-			c.say(checkNote, what, "its option %s is %q, the configuration says %q: the table's counts", key, have, value)
+// rehearse gives the table the records of a topic from where it would go on. One that has read all gets the topic's first
+// again, which show what it is made of.
+func (c *checker) rehearse(ctx context.Context, s *stage, topic string, starts, ends map[int32]kadm.ListedOffset) error {
+	s.begin(c.settings.Start, topic, starts, ends)
+	all := offsetsBefore(starts, ends)
+	ahead := map[int32]int64{}
+	for p := range all {
+		if next := s.next[table.TopicPartition{Topic: topic, Partition: p}]; next < ends[p].Offset {
+			ahead[p] = next
 		}
 	}
-	c.checkProgress(ctx, what, name, topics, schema)
-}
-
-// checkProgress says where a table goes on, or why it would not.
-func (c *checker) checkProgress(ctx context.Context, what, name string, topics []string, schema *table.Schema) {
-	o := &offsets{cfg: c.cfg, settings: c.settings, store: c.store, client: c.client, admin: c.admin, details: c.details, group: c.group}
-	at, err := o.look(ctx, name, topics)
-	if err == nil {
-		err = at.err
+	if len(ahead) == 0 {
+		ahead = all
 	}
-	if err != nil {
-		c.say(checkFail, what, "%v", err)
-		return
-	}
-	for i := range at.places {
-		if p := &at.places[i]; p.stops {
-			c.say(checkFail, what, "topic %s partition %d: %s: `sink offsets rebase %s` says what that means and does it after a yes", p.Topic, p.Partition, strings.TrimSuffix(p.note, ": rebase"), name)
-		}
-	}
-	from := fmt.Sprintf("begins at the %s record", map[connector.Start]string{connector.Earliest: "first", connector.Latest: "next"}[c.settings.Start])
-	if !at.state.Fresh {
-		from = fmt.Sprintf("goes on from snapshot %d of %s", at.state.SnapshotID, at.state.Time.UTC().Format(time.RFC3339))
-	}
-	c.say(checkOK, what, "is there: schema %d, primary key %s, bucket %s; %s", schema.ID, strings.Join(schema.PrimaryKeys, ", "), schema.Option("bucket"), from)
-}
-
-// checkSample looks at the first row of a topic: how it is encoded, what columns it declares, and what that means for the
-// table.
-func (c *checker) checkSample(ctx context.Context, t *connector.Table, what, topic string, schema *table.Schema, starts, ends map[int32]kadm.ListedOffset) error {
-	records, err := c.sample(ctx, topic, starts, ends)
+	records, err := c.sample(ctx, topic, ahead, ends)
 	if err != nil {
 		return fmt.Errorf("topic %s: the first record cannot be read: %w", topic, err)
 	}
-	if len(records) == 0 {
-		if schema == nil {
-			c.say(checkNote, what, "topic %s is empty: the table is made with its first record", topic)
-		}
-		return nil
+	if len(records) == 0 && s.before == nil {
+		c.say(checkNote, s.what, "topic %s is empty: the table is made with its first record", topic)
 	}
-	decoder := debezium.NewDecoder(t.Decoding)
-	var others []string // what the records are that are no rows
 	for _, rec := range records {
-		var f debezium.Frame
-		if err := decoder.Frame(ctx, recordOf(rec), &f); err != nil {
-			if t.OnError == connector.Fail {
-				return fmt.Errorf("%w; the table would stop there: set on-error to dead-letter or skip to go on without such records", err)
-			}
-			c.say(checkNote, what, "%v; on-error is %s, so the record is left out", err, t.OnError)
-			others = append(others, "bad records")
-			continue
+		if err := s.take(rec, len(ends)); err != nil {
+			return err
 		}
-		if f.Kind == debezium.KindChange || f.Kind == debezium.KindFlat {
-			key, err := f.KeyNames()
-			if err != nil {
-				return err
-			}
-			return c.checkShape(t, what, topic, schema, f.Shape, key)
-		}
-		if f.Kind == debezium.KindTombstone && schema == nil && rec.Offset == starts[rec.Partition].Offset && t.OnMissingBefore == connector.Fail && !t.BySource() {
-			return fmt.Errorf("topic %s partition %d begins with a tombstone whose delete is gone: the table would stop there; set on-missing-before to accept (delete by key) or dead-letter", topic, rec.Partition)
-		}
-		others = append(others, f.Kind.String())
 	}
-	slices.Sort(others)
-	c.say(checkNote, what, "topic %s: %s looked at, no row: %s", topic, plural(len(records), "record"), strings.Join(slices.Compact(others), ", "))
 	return nil
+}
+
+// offsetsBefore returns the beginnings of the partitions that hold anything.
+func offsetsBefore(starts, ends map[int32]kadm.ListedOffset) map[int32]int64 {
+	from := map[int32]int64{}
+	for p, start := range starts {
+		if end, ok := ends[p]; ok && start.Err == nil && end.Offset > start.Offset {
+			from[p] = start.Offset
+		}
+	}
+	return from
 }
 
 // recordOf is a Kafka record as the decoder takes it.
@@ -277,54 +198,18 @@ func recordOf(rec *kgo.Record) *debezium.Record {
 	return out
 }
 
-// checkShape says what the columns of a record mean for the table.
-func (c *checker) checkShape(t *connector.Table, what, topic string, schema *table.Schema, shape *debezium.Shape, key []string) error {
-	if shape == nil {
-		if schema == nil && len(t.Columns) > 0 {
-			return c.checkNew(t, what, topic, nil, key)
-		}
-		if schema == nil {
-			return fmt.Errorf("the events of topic %s carry no types (schemas.enable=false) and the table does not exist: name its columns under `columns:`, create it beforehand, or have Debezium send schemas", topic)
-		}
-		c.say(checkOK, what, "events of topic %s carry no types: they are read by the table's", topic)
-		return nil
-	}
-	fields, err := shape.Fields(t.Types)
-	if err != nil {
-		return fmt.Errorf("topic %s: %w", topic, err)
-	}
-	if schema != nil {
-		if fields, err = t.Fields(fields, schema.Fields); err == nil {
-			err = t.CheckFilter(schema)
-		}
-		if err != nil {
-			return fmt.Errorf("topic %s: %w", topic, err)
-		}
-		_, changes, err := table.Evolve(schema, fields)
-		if err != nil {
-			return fmt.Errorf("topic %s: %w", topic, err)
-		}
-		for _, change := range changes {
-			c.say(checkNote, what, "schema-change: %s would %s: %s", t.SchemaChange, map[bool]string{true: "make", false: "not make"}[t.SchemaChange == connector.Evolve], change)
-		}
-		return nil
-	}
-	return c.checkNew(t, what, topic, fields, key)
-}
-
-// sample returns the first records of a topic, none when it is empty.
-func (c *checker) sample(ctx context.Context, topic string, starts, ends map[int32]kadm.ListedOffset) ([]*kgo.Record, error) {
-	from := map[int32]kgo.Offset{}
-	for p, start := range starts {
-		if end, ok := ends[p]; ok && end.Offset > start.Offset && start.Err == nil {
-			from[p] = kgo.NewOffset().At(start.Offset)
-		}
-	}
+// sample returns records of a topic from the offsets on, none when there are none before the ends.
+func (c *checker) sample(ctx context.Context, topic string, from map[int32]int64, ends map[int32]kadm.ListedOffset) ([]*kgo.Record, error) {
 	if len(from) == 0 {
 		return nil, nil
 	}
+	at := map[int32]kgo.Offset{}
+	for p, offset := range from {
+		at[p] = kgo.NewOffset().At(offset)
+	}
 	opts := append([]kgo.Opt{}, c.settings.Kafka...)
-	opts = append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	opts = append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords()) // which may be all that comes before an end
 	client, err := kgo.NewClient(opts...)
 	if err != nil {
 		return nil, err
@@ -332,16 +217,31 @@ func (c *checker) sample(ctx context.Context, topic string, starts, ends map[int
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, sampleWithin)
 	defer cancel()
-	for {
-		fetches := client.PollRecords(ctx, recordsSampled)
-		if records := fetches.Records(); len(records) > 0 {
-			return records, nil
-		}
-		if ctx.Err() != nil {
-			return nil, nil // nothing but markers of transactions
-		}
-		if err := fetches.Err(); err != nil {
+	var records []*kgo.Record
+	for len(from) > 0 && len(records) < recordsSampled && ctx.Err() == nil {
+		fetches := client.PollRecords(ctx, recordsSampled-len(records))
+		fetches.EachRecord(func(rec *kgo.Record) {
+			if !rec.Attrs.IsControl() {
+				records = append(records, rec)
+			}
+			if rec.Offset+1 >= ends[rec.Partition].Offset {
+				delete(from, rec.Partition)
+			}
+		})
+		if err := fetches.Err(); err != nil && ctx.Err() == nil {
 			return nil, err
 		}
+	}
+	return records, nil
+}
+
+// checkLetters sees that there is a topic for the records that a policy puts aside. The sink makes no topics.
+func (c *checker) checkLetters(t *connector.Table, details kadm.TopicDetails) {
+	policies := []connector.Policy{t.OnError, t.OnMissingBefore, t.SchemaChange, t.LatePartition}
+	if t.Letters.Path != "" || !slices.Contains(policies, connector.DeadLetter) {
+		return
+	}
+	if d, ok := details[t.Letters.Topic]; !ok || d.Err != nil {
+		c.say(checkFail, "topic "+t.Letters.Topic, "is not there, but table %s puts records aside there, and could not commit with the first: make the topic, name another under dead-letter.topic, or a folder under dead-letter.path", t.Name)
 	}
 }
