@@ -120,7 +120,8 @@ type Result struct {
 
 // Commit makes the delta visible in one snapshot, or in none: APPEND, or COMPACT when it removes files. A delta without
 // files makes an empty snapshot, which fixes offsets. The delta is not changed and may be given again after an error that
-// is not ErrUnsettled, ErrFenced, ErrConflict or ErrStale, for instance after ErrBusy or when the store was not reachable.
+// is not ErrUnsettled, ErrFenced, ErrConflict, ErrRescaled or ErrStale, for instance after ErrBusy or when the store was not
+// reachable.
 //
 // Unless the error is ErrUnsettled no snapshot names the delta's files, and the caller may delete them. After
 // ErrUnsettled it calls Resume, which tells whether the delta is in the table.
@@ -139,7 +140,8 @@ type task struct {
 	checkpoint string // the random mark by which our snapshot is told from others
 	names      *table.ManifestNamer
 
-	rebase bool // the delta's offsets replace the whole map
+	rebase   bool // the delta's offsets replace the whole map
+	rescales bool // the delta gives whole partitions another bucket count
 
 	changes     changes  // delta and changelog manifests: written once for all attempts
 	shared      []string // their files

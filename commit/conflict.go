@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"sink/table"
 	"sink/table/manifest"
@@ -100,6 +101,9 @@ func (t *task) check(ctx context.Context) error {
 			}
 		}
 	}
+	if t.rescales {
+		return t.checkRescale(ctx)
+	}
 	if err := t.checkBuckets(ctx); err != nil {
 		return err
 	}
@@ -136,8 +140,7 @@ func cursorText(c table.Cursor, known bool) string {
 	return fmt.Sprintf("offset %d (epoch %d, topic id %q)", c.Offset, c.Epoch, c.TopicID)
 }
 
-// checkBuckets tells whether the files are for the bucket counts that their partitions have. A partition without live
-// files takes any.
+// checkBuckets tells whether the files are for the bucket counts that their partitions have.
 func (t *task) checkBuckets(ctx context.Context) error {
 	want := map[string]int32{}
 	unknown := map[string]struct{}{}
@@ -159,16 +162,40 @@ func (t *task) checkBuckets(ctx context.Context) error {
 		}
 	}
 	for p, total := range want {
-		if now, ok := t.view.buckets[p]; ok && now != total {
-			path, err := table.PartitionPath(t.schema, p)
-			if err != nil {
-				path = fmt.Sprintf("%x", p)
-			}
-			return fmt.Errorf("%w: partition %q has %d buckets, but the files are for %d: another writer has changed the count, or option bucket was "+
-				"changed without rescaling the partition", ErrConflict, path, now, total)
+		if err := t.checkCount(p, total); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// checkCount tells whether files for total buckets may go into a partition. A partition without live files has the count of
+// option bucket, which may have changed since the files were made. A rewrite keeps to the partition's count, whatever the option.
+func (t *task) checkCount(partition string, total int32) error {
+	now, live := t.view.buckets[partition]
+	option, err := t.schema.Buckets()
+	if err != nil {
+		option = int(total) // as foreign tables have it; this writer chose no bucket by it
+	}
+	if live && now == total || !live && int(total) == option {
+		return nil
+	}
+	path, err := table.PartitionPath(t.schema, partition)
+	if err != nil {
+		path = fmt.Sprintf("%x", partition)
+	}
+	what := "the table"
+	if path != "" {
+		what = "partition " + strings.TrimSuffix(path, "/")
+	}
+	switch {
+	case !live, int(now) == option:
+		return fmt.Errorf("%w: %s has %d now, but the checkpoint's files are for %d", ErrRescaled, what, option, total)
+	case int(total) == option:
+		return fmt.Errorf("%w: %s has %d buckets, option bucket says %d: `sink rescale` with --buckets %d rewrites it, or set the option back",
+			ErrNotRescaled, what, now, option, option)
+	}
+	return fmt.Errorf("%w: %s has %d buckets, but the files are for %d: another writer has changed the count", ErrConflict, what, now, total)
 }
 
 // learnBuckets looks up the bucket counts of partitions. It reads manifests from the newest back, and stops as soon as
@@ -223,6 +250,14 @@ func (t *task) checkRewrite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := t.apply(live); err != nil {
+		return err
+	}
+	return checkLevels(t.schema, live.All(), t.delta.Added)
+}
+
+// apply takes the delta's removed files out of the live ones and puts the added ones in.
+func (t *task) apply(live *manifest.Files) error {
 	for i := range t.delta.Removed {
 		f := &t.delta.Removed[i]
 		if !live.Has(manifest.IdentityOf(f)) {
@@ -237,7 +272,7 @@ func (t *task) checkRewrite(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", ErrConflict, err)
 		}
 	}
-	return checkLevels(t.schema, live.All(), t.delta.Added)
+	return nil
 }
 
 // liveFiles returns the live files of the buckets that the delta touches.

@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -133,16 +134,32 @@ func TestTotalBuckets(t *testing.T) {
 		}
 		return d
 	}
+	set := func(w *world, buckets string) {
+		_, err := w.open(w.store).SetOption(ctx, "bucket", buckets)
+		require.NoError(t, err)
+	}
 	w := newWorld(t).create(nil)
 	a := w.open(w.store)
+	_, err := a.Commit(ctx, four(w, w.delta(0, -1, 10, -1)))
+	require.ErrorIs(t, err, ErrRescaled, "a partition without files has the option's count")
+	set(w, "4")
 	r, err := a.Commit(ctx, four(w, w.delta(0, -1, 10, -1)))
-	require.NoError(t, err, "a partition without files takes any count")
+	require.NoError(t, err)
 	_, err = a.Commit(ctx, w.next(r.Progress, 0, 10))
-	require.ErrorIs(t, err, ErrConflict)
-	require.ErrorContains(t, err, "has 4 buckets, but the files are for 2")
+	require.ErrorIs(t, err, ErrRescaled)
+	require.ErrorContains(t, err, "the table has 4 now, but the checkpoint's files are for 2")
+	set(w, "2")
+	_, err = a.Commit(ctx, w.next(r.Progress, 0, 10))
+	require.ErrorIs(t, err, ErrNotRescaled)
+	require.ErrorContains(t, err, "the table has 4 buckets, option bucket says 2: `sink rescale` with --buckets 2 rewrites it")
 	b := w.open(w.store)
 	_, err = b.Commit(ctx, w.next(r.Progress, 0, 10))
-	require.ErrorIs(t, err, ErrConflict, "also when it has to be looked up")
+	require.ErrorIs(t, err, ErrNotRescaled, "also when it has to be looked up")
+	set(w, "8")
+	_, err = b.Commit(ctx, w.next(r.Progress, 0, 10))
+	require.ErrorIs(t, err, ErrConflict)
+	require.ErrorContains(t, err, "the table has 4 buckets, but the files are for 2")
+	set(w, "2")
 	mixed := w.next(r.Progress, 0, 10)
 	mixed.Added[0].TotalBuckets = 4
 	_, err = b.Commit(ctx, mixed)
@@ -154,11 +171,12 @@ func TestTotalBuckets(t *testing.T) {
 	rescaled := w.file("data-java.parquet", 0, 0, 9, 0, 9)
 	w.foreign(manifest.Overwrite, []table.File{rescaled}, all)
 	_, err = a.Commit(ctx, four(w, w.next(r.Progress, 0, 10)))
-	require.ErrorIs(t, err, ErrConflict, "it is seen although the old count was known")
+	require.ErrorIs(t, err, ErrRescaled, "it is seen although the old count was known")
 	r, err = a.Commit(ctx, w.next(r.Progress, 0, 10))
 	require.NoError(t, err)
 
 	// And then drops all rows, which leaves the count free.
+	set(w, "4")
 	w.foreign(manifest.Overwrite, nil, append(w.ofBucket(0), w.ofBucket(1)...))
 	_, err = a.Commit(ctx, four(w, w.next(r.Progress, 0, 10)))
 	require.NoError(t, err)
@@ -187,7 +205,12 @@ func TestTotalBucketsByPartition(t *testing.T) {
 	}
 	a := w.open(w.store)
 	progress := table.Progress{MaxSequence: -1}
+	set := func(buckets int64) {
+		_, err := a.SetOption(ctx, "bucket", strconv.FormatInt(buckets, 10))
+		require.NoError(t, err)
+	}
 	for n := range int64(10) {
+		set(2 + n%2)
 		r, err := a.Commit(ctx, move(w.next(progress, 0, 10), day(n), int32(2+n%2)))
 		require.NoError(t, err)
 		progress = r.Progress
@@ -195,10 +218,11 @@ func TestTotalBucketsByPartition(t *testing.T) {
 	f := object.NewFault(w.store)
 	b := w.open(f)
 	_, err = b.Commit(ctx, move(w.next(progress, 0, 10), day(3), 2))
-	require.ErrorIs(t, err, ErrConflict)
-	require.ErrorContains(t, err, `partition "day=3/" has 3 buckets`)
+	require.ErrorIs(t, err, ErrRescaled)
+	require.ErrorContains(t, err, `partition day=3 has 3 now, but the checkpoint's files are for 2`)
 	require.Equal(t, 1, manifestReads(f), "only the manifest of that day")
 
+	set(7)
 	f = object.NewFault(w.store)
 	b = w.open(f)
 	r, err := b.Commit(ctx, move(w.next(progress, 0, 10), day(99), 7))

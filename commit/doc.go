@@ -69,8 +69,9 @@
 //
 //   - Identifiers rise by one a snapshot of ours, across instances, because each is built on the newest one.
 //   - The schema id of a snapshot is the newest one at its commit. Its files keep the one that they were written with.
-//   - A partition's bucket count may change only when it has no live files. A COMPACT or OVERWRITE snapshot may leave it so,
-//     therefore their deltas are read; an APPEND never does.
+//   - A partition has one bucket count: that of its live files, option bucket's when it has none. Only a COMPACT or OVERWRITE
+//     snapshot may leave it without files or rescale it, therefore their deltas are read; an APPEND never does. A delta for an older
+//     count than the option's is refused for good, one for the option's waits until the partition is rescaled.
 //   - A snapshot whose create was answered late may appear after its writer gave up. It then wins against this writer's own
 //     next delta, which is fenced: nothing is written twice.
 //   - Commit deletes no data files. Whoever wrote them may, unless the error is [ErrUnsettled].

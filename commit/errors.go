@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What a caller of [Committer.Commit] branches on. Of ErrFenced, ErrConflict and ErrStale the way on is the same: drop
+// What a caller of [Committer.Commit] branches on. Of ErrFenced, ErrConflict, ErrRescaled and ErrStale the way on is the same: drop
 // everything uncommitted that this instance holds for the table, [Committer.Resume], and read again from there.
 var (
 	// ErrFenced says that the newest map no longer holds the offsets that the delta started from: another instance has
@@ -14,6 +14,12 @@ var (
 	// ErrConflict says that the delta does not fit the table any more: files to remove are gone, key ranges of a level
 	// would overlap, or a partition has another bucket count.
 	ErrConflict = errors.New("conflict with another writer of the table")
+	// ErrRescaled says that the delta's files are for another bucket count than option bucket has asked for since: the
+	// schema is read again, and the records with it.
+	ErrRescaled = errors.New("the table has got another number of buckets")
+	// ErrNotRescaled says that option bucket asks for another bucket count than a partition of the delta has. The same
+	// delta can be committed once the partition is rescaled.
+	ErrNotRescaled = errors.New("option bucket was changed, but not the partition's files")
 	// ErrStale says that the delta's oldest file is so old that another job's orphan cleaning may have removed it.
 	ErrStale = errors.New("the checkpoint is too old to be committed")
 	// ErrBusy says that others won every race for a snapshot id. The same delta may be tried again.

@@ -12,23 +12,25 @@ import (
 // another instance met the same change first: of several that race for one version one wins, and the others compare
 // again with what is there. It returns a *table.IncompatibleError when the change cannot be made.
 func (c *Committer) Evolve(ctx context.Context, want []table.Field) (*table.Schema, []table.Change, error) {
-	s, changes, err := c.evolve(ctx, want)
+	s, changes, err := c.alter(ctx, func(s *table.Schema) (*table.Schema, []table.Change, error) { return table.Evolve(s, want) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("evolve table %s: %w", c.path, err)
 	}
 	return s, changes, nil
 }
 
-func (c *Committer) evolve(ctx context.Context, want []table.Field) (*table.Schema, []table.Change, error) {
+// alter writes the schema that change makes of the newest one, which may be that itself, and begins anew for as long as
+// others are first.
+func (c *Committer) alter(ctx context.Context, change func(*table.Schema) (*table.Schema, []table.Change, error)) (*table.Schema, []table.Change, error) {
 	for range c.cfg.Retries + 1 {
 		if err := c.refreshSchema(ctx); err != nil {
 			return nil, nil, err
 		}
-		next, changes, err := table.Evolve(c.schema, want)
+		next, changes, err := change(c.schema)
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(changes) == 0 {
+		if next == c.schema {
 			return c.schema, nil, nil
 		}
 		if next.ID != c.schema.ID+1 {

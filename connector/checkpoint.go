@@ -182,7 +182,7 @@ func final(err error) bool {
 
 // readAgain reports errors after which the table's records have to be read again from its newest snapshot.
 func readAgain(err error) bool {
-	return errors.Is(err, commit.ErrFenced) || errors.Is(err, commit.ErrStale) || errors.Is(err, commit.ErrUnsettled)
+	return errors.Is(err, commit.ErrFenced) || errors.Is(err, commit.ErrRescaled) || errors.Is(err, commit.ErrStale) || errors.Is(err, commit.ErrUnsettled)
 }
 
 // land takes the result of a checkpoint that has ended.

@@ -88,7 +88,7 @@ them, each with a changelog that streaming readers can trust.
 		},
 	}
 	root.AddCommand(a.runCommand(), a.checkCommand(), a.demoCommand(), a.readCommand(), a.changelogCommand(), a.inspectCommand(), a.offsetsCommand(),
-		a.compactCommand(), a.expireCommand(), a.orphansCommand(), a.tagCommand(), a.verifyCommand(), a.versionCommand())
+		a.compactCommand(), a.rescaleCommand(), a.expireCommand(), a.orphansCommand(), a.tagCommand(), a.verifyCommand(), a.versionCommand())
 	return root
 }
 

@@ -36,28 +36,9 @@ compacted the other leaves alone. Each line that is printed is a COMPACT snapsho
   sink compact shop.orders --warehouse s3://lake/warehouse --partition dt=2024-05-01 --full`,
 		Args: oneTable,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, p := range partitions {
-				name, value, ok := strings.Cut(p, "=")
-				if !ok || name == "" {
-					return misusef("--partition %s: write column=value", p)
-				}
-				if scope.Partitions == nil {
-					scope.Partitions = map[string]string{}
-				}
-				scope.Partitions[name] = value
-			}
-			store, path, err := where.openTable(cmd.Context(), args[0])
+			k, err := keeperOf(cmd.Context(), &where, args[0], upkeep.Config{}, partitions, &scope)
 			if err != nil {
 				return err
-			}
-			k, err := upkeep.Open(cmd.Context(), upkeep.Config{Store: store, Path: path})
-			if err != nil {
-				return err
-			}
-			for name := range scope.Partitions {
-				if !slices.Contains(k.Schema().PartitionKeys, name) {
-					return misusef("--partition %s: the table is partitioned by %v", name, k.Schema().PartitionKeys)
-				}
 			}
 			return a.compact(cmd.Context(), k, scope, format)
 		},
@@ -68,6 +49,34 @@ compacted the other leaves alone. Each line that is printed is a COMPACT snapsho
 	f.BoolVar(&scope.Full, "full", false, "make all of a bucket one sorted run, and drop deleted rows")
 	f.StringArrayVar(&partitions, "partition", nil, "only partitions with this value, as column=value; may be given for several columns")
 	return cmd
+}
+
+// keeperOf opens a table to be kept, and takes what --partition says.
+func keeperOf(ctx context.Context, where *location, name string, cfg upkeep.Config, partitions []string, scope *upkeep.Scope) (*upkeep.Keeper, error) {
+	for _, p := range partitions {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, misusef("--partition %s: write column=value", p)
+		}
+		if scope.Partitions == nil {
+			scope.Partitions = map[string]string{}
+		}
+		scope.Partitions[name] = value
+	}
+	var err error
+	if cfg.Store, cfg.Path, err = where.openTable(ctx, name); err != nil {
+		return nil, err
+	}
+	k, err := upkeep.Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	for name := range scope.Partitions {
+		if !slices.Contains(k.Schema().PartitionKeys, name) {
+			return nil, misusef("--partition %s: the table is partitioned by %v", name, k.Schema().PartitionKeys)
+		}
+	}
+	return k, nil
 }
 
 // compact does rounds until there is nothing left to do.

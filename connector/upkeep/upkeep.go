@@ -25,6 +25,9 @@ type Config struct {
 	User         string
 	SingleWriter bool // see commit.Config
 
+	// MaxDeltaAge is how long a job may take from its first file to its snapshot, see commit.Config.
+	MaxDeltaAge time.Duration
+
 	RoundBytes int64         // bytes of files after which a round takes no further bucket
 	RoundTime  time.Duration // the same by time
 	MaxRuns    int           // see compact.Config
@@ -82,7 +85,9 @@ func Open(ctx context.Context, cfg Config) (*Keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", cfg.Path, err)
 	}
-	c := commit.Config{Store: cfg.Store, Path: cfg.Path, User: cfg.User, SingleWriter: cfg.SingleWriter, Now: cfg.Now, NewID: cfg.NewID}
+	c := commit.Config{
+		Store: cfg.Store, Path: cfg.Path, User: cfg.User, SingleWriter: cfg.SingleWriter, MaxDeltaAge: cfg.MaxDeltaAge, Now: cfg.Now, NewID: cfg.NewID,
+	}
 	if c.User == "" {
 		user, ok, err := commit.Owner(ctx, c)
 		if err != nil {

@@ -149,6 +149,7 @@ type run struct {
 	total  int32
 	result Result
 	made   []table.File // by this job, for the case that it fails
+	spread *spread      // which rows to keep; nil: all
 }
 
 // Run does a job. When it fails it leaves no files behind, as far as the store lets it.
@@ -347,6 +348,11 @@ func (r *run) stream(ctx context.Context, w *datafile.Writer, s datafile.Section
 		}
 		if drop {
 			rows = withoutRetractions(rows)
+		}
+		if r.spread != nil {
+			if rows, err = r.spread.keep(rows); err != nil {
+				return err
+			}
 		}
 		if err := w.Append(ctx, rows); err != nil {
 			return err
