@@ -28,26 +28,21 @@ func (w *worker) apply(r run) {
 	if w.scout != nil {
 		defer func() { w.scout.handOn(r, p.next) }()
 	}
-	for i, rec := range r.records {
-		if rec.Offset < p.next.Offset {
+	for i, taken := 0, 0; i < len(r.records); i += taken {
+		if r.records[i].Offset < p.next.Offset {
+			taken = 1
 			continue // another table of this topic is further behind
 		}
-		if err := w.handle(p, rec); err != nil {
-			if isRecords(err) {
-				w.cover() // the table ends right before the record, however it was cut into checkpoints
+		if taken = w.takeAhead(p, &r, i); taken == 0 {
+			if taken = 1; !w.takeOne(p, &r, i) {
+				return
 			}
-			switch {
-			case w.c.life.Err() != nil:
-				w.void() // the process lets go in the middle of the record: nothing after it may be applied
-			case !errors.Is(err, errReadAgain) && w.partitions[r.tp] == p:
-				w.stop(fmt.Errorf("table %s: %w", w.name, err))
-			}
-			return
 		}
+		last := r.records[i+taken-1]
 		w.begins()
-		p.next.Offset, p.next.Epoch = rec.Offset+1, rec.LeaderEpoch
-		w.records++
-		if i%stride == stride-1 {
+		p.next.Offset, p.next.Epoch = last.Offset+1, last.LeaderEpoch
+		w.records += int64(taken)
+		if (i+taken)%stride == 0 {
 			w.account()
 			w.land()
 			w.checkpointIfDue()
@@ -62,6 +57,25 @@ func (w *worker) apply(r run) {
 	}
 	w.intake.newest = newest(w.intake.newest, r.records)
 	w.lag(r, p)
+}
+
+// takeOne handles a record of a run and reports whether to go on with the next.
+func (w *worker) takeOne(p *partition, r *run, i int) bool {
+	err := w.handle(p, r.records[i])
+	if err == nil {
+		w.permitAhead(p, r, i)
+		return true
+	}
+	if isRecords(err) {
+		w.cover() // the table ends right before the record, however it was cut into checkpoints
+	}
+	switch {
+	case w.c.life.Err() != nil:
+		w.void() // the process lets go in the middle of the record: nothing after it may be applied
+	case !errors.Is(err, errReadAgain) && w.partitions[r.tp] == p:
+		w.stop(fmt.Errorf("table %s: %w", w.name, err))
+	}
+	return false
 }
 
 // begins notes that there is something to checkpoint.
@@ -97,14 +111,7 @@ func (w *worker) handle(p *partition, rec *kgo.Record) error {
 	}
 	deleted := p.deleted
 	p.deleted = nil
-	in := &w.intake.record
-	*in = debezium.Record{
-		Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Timestamp: rec.Timestamp.UnixMilli(),
-		Key: rec.Key, Value: rec.Value, Headers: in.Headers[:0],
-	}
-	for _, h := range rec.Headers {
-		in.Headers = append(in.Headers, debezium.Header{Key: h.Key, Value: h.Value})
-	}
+	toRecord(rec, &w.intake.record)
 	var err error
 	if w.scout != nil {
 		err = w.scout.take(rec, table.TopicPartition{Topic: rec.Topic, Partition: rec.Partition})
@@ -115,6 +122,17 @@ func (w *worker) handle(p *partition, rec *kgo.Record) error {
 		return nil
 	}
 	return w.judge(rec, err)
+}
+
+// toRecord describes a record for a decoder.
+func toRecord(rec *kgo.Record, to *debezium.Record) {
+	*to = debezium.Record{
+		Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Timestamp: rec.Timestamp.UnixMilli(),
+		Key: rec.Key, Value: rec.Value, Headers: to.Headers[:0],
+	}
+	for _, h := range rec.Headers {
+		to.Headers = append(to.Headers, debezium.Header{Key: h.Key, Value: h.Value})
+	}
 }
 
 // isRecords reports an error that is one record's: the table could go on with any other.

@@ -4,6 +4,7 @@
 //
 //	poll loop (Run)    polls, hands records to the queues of their tables, never waits for a table; pauses while memory is full
 //	worker, one table  the only owner of a table's state: decodes, buffers, seals a checkpoint, settles it
+//	lane               reads runs ahead of their turn on other cores, into batches of their own; the worker takes them in order
 //	scout              a worker without a table: finds the tables of a mapping by the source of each record, and feeds them
 //	checkpoint         one goroutine a table at most: files, snapshot; the worker buffers the next one meanwhile
 //	group callbacks    assign (positions from the snapshots), revoke (checkpoint, then let go), lose (drop, let go)
@@ -19,8 +20,8 @@
 //     reads all its partitions again from its newest snapshot: its files mix partitions.
 //  4. A table that cannot go on stops at the record and drops what comes after it; the others go on; the group's offsets never
 //     pass what a stopped table has not committed.
-//  5. Memory: records in queues, rows in buffers and rows in checkpoints count against one budget. When it is full the poll
-//     loop waits; the fullest buffers are spilled.
+//  5. Memory: records in queues, rows read ahead, rows in buffers and rows in checkpoints count against one budget. When it is
+//     full the poll loop waits; the fullest buffers are spilled.
 //
 // Sources: Kafka KIP-429 (cooperative rebalancing), KIP-848, KIP-320 (leader epochs), KIP-516 (topic ids), KIP-98 (transactions).
 package connector

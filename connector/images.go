@@ -23,10 +23,10 @@ const (
 // What is known of the rows after that it returns.
 func (w *worker) checkImages(plan *plan, event debezium.Event) (rowsKnown, error) {
 	if event.Op == debezium.OpUpdate {
-		w.learn(event.Before == debezium.BeforeFull)
+		w.learn(w.intake.record.Topic, trustOf(event.Before))
 	}
 	missing := event.Before == debezium.BeforeMissing || event.Before == debezium.BeforeKeyOnly
-	madeUp := event.Op == debezium.OpDelete && w.doubtful(event.Before)
+	madeUp := event.Op == debezium.OpDelete && doubtful(w.trust(w.intake.record.Topic), event.Before)
 	known := rowsKnown{unavailable: event.Unavailable}
 	if missing = missing || madeUp; !missing && len(event.Unavailable) == 0 {
 		return known, nil
@@ -52,8 +52,8 @@ func (w *worker) checkImages(plan *plan, event debezium.Event) (rowsKnown, error
 
 // doubtful reports whether the before image of a delete may be made up. Without the schema part a made-up column default
 // looks like a value, so once an update has come without its before, no delete is believed.
-func (w *worker) doubtful(before debezium.BeforeImage) bool {
-	switch w.intake.trust[w.identity()] {
+func doubtful(trust string, before debezium.BeforeImage) bool {
+	switch trust {
 	case identityFull:
 		return false
 	case identityPartial:
@@ -79,23 +79,30 @@ func (w *worker) unwritable(event debezium.Event) error {
 	return nil
 }
 
-// identity is the name under which trust in the topic of the record at hand is kept.
-func (w *worker) identity() string {
+// identity is the name under which trust in a topic is kept.
+func (w *worker) identity(topic string) string {
 	in := w.intake
-	if in.identityOf != in.record.Topic || in.identity == "" {
-		in.identityOf, in.identity = in.record.Topic, "identity/"+in.record.Topic
+	if in.identityOf != topic || in.identity == "" {
+		in.identityOf, in.identity = topic, "identity/"+topic
 	}
 	return in.identity
 }
 
-// learn notes whether an update of this topic came with its before image. Once disproved, a full identity has to be proved again.
-func (w *worker) learn(full bool) {
-	now := identityPartial
-	if full {
-		now = identityFull
+// trust returns what has been learned of a topic; empty for nothing.
+func (w *worker) trust(topic string) string { return w.intake.trust[w.identity(topic)] }
+
+// trustOf returns what an update tells by its before image. Once disproved, a full identity has to be proved again.
+func trustOf(before debezium.BeforeImage) string {
+	if before == debezium.BeforeFull {
+		return identityFull
 	}
-	if name := w.identity(); w.intake.trust[name] != now {
-		w.intake.trust[name] = now
+	return identityPartial
+}
+
+// learn notes what an update of a topic has told.
+func (w *worker) learn(topic, trust string) {
+	if name := w.identity(topic); trust != w.intake.trust[name] {
+		w.intake.trust[name] = trust
 	}
 }
 

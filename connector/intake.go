@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -70,35 +71,49 @@ func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
 	if err := w.shapeTable(ctx, f.Shape, key); err != nil {
 		return nil, err
 	}
-	schema, shaping := w.schema, &w.cfg.Shaping
-	columns := shaping.columns(key)
-	if err := w.checkKey(schema, columns, partitions); err != nil {
+	if err := w.checkKey(w.schema, w.cfg.Shaping.columns(key), partitions); err != nil {
 		return nil, err
 	}
-	called, err := w.sourceSchema(f.Shape)
+	p, err := w.cfg.bind(w.schema, f.Shape, key, partitions)
+	if unbound, bad := errors.AsType[*refusal](err); bad && unbound.reason == reasonSchema {
+		unbound.err = fmt.Errorf("%s: %w", w.at(), unbound.err)
+	}
 	if err != nil {
 		return nil, err
 	}
+	w.intake.plans[f.Shape] = p
+	w.reportUnknown(p)
+	return p, nil
+}
+
+// bind makes a plan for records of a shape and key in a topic of so many partitions. It may be called by any goroutine that the
+// shape belongs to.
+func (t *Table) bind(schema *table.Schema, shape *debezium.Shape, key []string, partitions int) (*plan, error) {
+	shaping := &t.Shaping
+	called, err := t.sourceSchema(schema, shape)
+	if err != nil {
+		return nil, &refusal{reason: reasonSchema, err: err}
+	}
 	same := key // columns that all record keys must have
-	if w.cfg.Disjoint || partitions == 1 {
+	if t.Disjoint || partitions == 1 {
 		same = nil // the order of arrival is right, whatever the keys
 	}
-	bound, err := debezium.Bind(called, f.Shape, debezium.Options{
-		Types: w.cfg.Types, Absent: w.cfg.Absent, Metadata: w.cfg.Metadata, Key: same,
-		FailUnknown: f.Shape == nil && w.cfg.SchemaChange != Ignore,
+	bound, err := debezium.Bind(called, shape, debezium.Options{
+		Types: t.Types, Absent: t.Absent, Metadata: t.Metadata, Key: same,
+		FailUnknown: shape == nil && t.SchemaChange != Ignore,
 		Computed:    shaping.computedNames(), Ignore: shaping.ignored(),
 	})
 	if err != nil {
 		return nil, &refusal{reason: "schema", err: err}
 	}
 	p := &plan{Plan: bound}
-	for _, name := range columns {
+	for _, name := range shaping.columns(key) {
 		if i := schema.FieldIndex(name); i >= 0 {
 			p.key = append(p.key, i)
 		}
 	}
 	var late *lateness
-	if w.cfg.LatePartition != "" {
+	if t.LatePartition != "" {
 		if late, err = newLateness(schema); err != nil {
 			return nil, err
 		}
@@ -106,8 +121,6 @@ func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
 	if p.finisher, err = shaping.finisher(schema, p.key, late); err != nil {
 		return nil, err
 	}
-	w.intake.plans[f.Shape] = p
-	w.reportUnknown(p)
 	return p, nil
 }
 

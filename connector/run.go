@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -32,6 +33,8 @@ type Connector struct {
 	memory   *memory
 	queued   *memory // the part of memory that is records
 	encoders *semaphore.Weighted
+	readers  *semaphore.Weighted // goroutines that read ahead
+	maxAhead int                 // runs of a table that are read ahead, at most
 	upkeep   *semaphore.Weighted // one table at a time is compacted or expired
 	offsets  *groupOffsets
 	goal     *goal         // nil unless UntilEnd
@@ -73,6 +76,8 @@ func newConnector(ctx context.Context, cfg Config) *Connector {
 		memory:   newMemory(cfg.Memory),
 		queued:   newMemory(min(cfg.Memory/4, queueBytes)),
 		encoders: semaphore.NewWeighted(encoders(cfg.Encoders)),
+		readers:  semaphore.NewWeighted(readers()),
+		maxAhead: 2 * runtime.GOMAXPROCS(0),
 		upkeep:   semaphore.NewWeighted(1),
 		workers:  map[string]*worker{},
 		routes:   map[string][]*worker{},

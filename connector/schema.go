@@ -62,6 +62,11 @@ func (w *worker) adopt() error {
 	}
 	w.schema, w.writer = schema, writer
 	w.intake.plans = map[*debezium.Shape]*plan{}
+	if w.cfg.readsAhead() {
+		w.mu.Lock()
+		w.lanes.schema = schema
+		w.mu.Unlock()
+	}
 	return nil
 }
 
@@ -173,17 +178,17 @@ func (w *worker) fields(shape *debezium.Shape) ([]table.Field, error) {
 	return w.cfg.Fields(fields, known)
 }
 
-// sourceSchema returns the table's schema in the words of the source.
-func (w *worker) sourceSchema(shape *debezium.Shape) (*table.Schema, error) {
+// sourceSchema returns a table's schema in the words of the source.
+func (t *Table) sourceSchema(schema *table.Schema, shape *debezium.Shape) (*table.Schema, error) {
 	var sources []table.Field
-	if shape != nil && !w.cfg.Shaping.plain() {
+	if shape != nil && !t.Shaping.plain() {
 		var err error
-		if sources, err = shape.Fields(w.cfg.Types); err != nil {
-			return nil, &refusal{reason: reasonSchema, err: fmt.Errorf("%s: %w", w.at(), err)}
+		if sources, err = shape.Fields(t.Types); err != nil {
+			return nil, err
 		}
 	}
-	aside := append(w.cfg.Shaping.computedNames(), slices.Collect(maps.Keys(w.cfg.Metadata))...)
-	return w.cfg.Shaping.sourceSchema(w.schema, sources, aside), nil
+	aside := append(t.Shaping.computedNames(), slices.Collect(maps.Keys(t.Metadata))...)
+	return t.Shaping.sourceSchema(schema, sources, aside), nil
 }
 
 // asides returns the columns of the table, with those that the configuration adds and the table lacks.

@@ -26,6 +26,7 @@ type run struct {
 	next       table.Cursor // where a table is after the run that gets the records of a scout; zero: after the last record
 	stable     int64        // last stable offset of the partition
 	sizeBytes  int64
+	ahead      *ahead // nil: nobody has read them before their turn
 }
 
 // worker owns one table: its buffers, its positions, its checkpoints. All fields below "owned" belong to the goroutine
@@ -44,6 +45,8 @@ type worker struct {
 
 	mu       sync.Mutex
 	queue    []run
+	applying bool // a run that is no longer in the queue
+	lanes    lanes
 	accepts  map[table.TopicPartition]int // the only generation of dispatches to apply
 	commands []func()
 	stopped  error // why the table has stopped
@@ -145,6 +148,7 @@ func (w *worker) enqueue(r run) {
 	w.queue = append(w.queue, r)
 	w.mu.Unlock()
 	w.poke()
+	w.lookAhead()
 }
 
 // recordOverhead is what a kgo.Record costs beside its key and value, in bytes.
@@ -170,12 +174,16 @@ func (w *worker) applyNext() bool {
 		w.queue = nil
 	}
 	current := w.accepts[r.tp] == r.generation && w.stopped == nil
+	w.applying = true
 	w.mu.Unlock()
 	if current {
+		w.lookAhead()
 		w.apply(r)
 	}
-	w.c.queued.add(-r.sizeBytes)
-	w.c.memory.add(-r.sizeBytes)
+	w.mu.Lock()
+	w.applying = false
+	w.mu.Unlock()
+	w.letGo(&r)
 	w.account()
 	return true
 }
@@ -296,8 +304,7 @@ func (w *worker) release() {
 	queue := w.queue
 	w.queue = nil
 	w.mu.Unlock()
-	for _, r := range queue {
-		w.c.queued.add(-r.sizeBytes)
-		w.c.memory.add(-r.sizeBytes)
+	for i := range queue {
+		w.letGo(&queue[i])
 	}
 }

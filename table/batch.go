@@ -89,6 +89,32 @@ func (v *Vector) AppendCell(from *Vector, i int) {
 	}
 }
 
+// AppendCells appends cells i to j of another vector of the same layout.
+func (v *Vector) AppendCells(from *Vector, i, j int) {
+	n := v.Len()
+	if v.Nulls == nil && from.Nulls != nil && slices.Contains(from.Nulls[i:j], true) {
+		v.Nulls = make([]bool, n, n+j-i)
+	}
+	if v.Layout == Words {
+		v.Words = append(v.Words, from.Words[i:j]...)
+	} else {
+		begin := from.end(i)
+		shift := uint32(len(v.Data)) - begin
+		v.Data = append(v.Data, from.Data[begin:from.end(j)]...)
+		v.Ends = slices.Grow(v.Ends, j-i)
+		for _, end := range from.Ends[i:j] {
+			v.Ends = append(v.Ends, end+shift)
+		}
+	}
+	switch {
+	case v.Nulls == nil:
+	case from.Nulls != nil:
+		v.Nulls = append(v.Nulls, from.Nulls[i:j]...)
+	default:
+		v.Nulls = append(v.Nulls, make([]bool, j-i)...)
+	}
+}
+
 // Truncate drops all cells from n on, and bytes of an unfinished cell.
 func (v *Vector) Truncate(n int) {
 	if v.Layout == Words {
@@ -168,6 +194,14 @@ func (b *Batch) AppendRow(from *Batch, i int) {
 		b.Columns[c].AppendCell(&from.Columns[c], i)
 	}
 	b.Kinds = append(b.Kinds, from.Kinds[i])
+}
+
+// AppendRows appends rows i to j of another batch of the same columns.
+func (b *Batch) AppendRows(from *Batch, i, j int) {
+	for c := range b.Columns {
+		b.Columns[c].AppendCells(&from.Columns[c], i, j)
+	}
+	b.Kinds = append(b.Kinds, from.Kinds[i:j]...)
 }
 
 // Ref addresses one row among several batches: the batch in the high 16 bits, the row in the low 16.

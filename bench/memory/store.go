@@ -14,6 +14,16 @@ type counting struct {
 	object.Store
 	delay    time.Duration
 	requests atomic.Int64
+	latest   atomic.Int64 // when the last request that wrote something ended, nanoseconds
+}
+
+// last returns when the last object was complete.
+func (s *counting) last() time.Time { return time.Unix(0, s.latest.Load()) }
+
+// wrote notes that an object is complete.
+func (s *counting) wrote(err error) error {
+	s.latest.Store(time.Now().UnixNano())
+	return err
 }
 
 func (s *counting) count() {
@@ -35,17 +45,17 @@ func (s *counting) Get(ctx context.Context, name string) ([]byte, error) {
 
 func (s *counting) Put(ctx context.Context, name string, b []byte) error {
 	s.count()
-	return s.Store.Put(ctx, name, b)
+	return s.wrote(s.Store.Put(ctx, name, b))
 }
 
 func (s *counting) Create(ctx context.Context, name string, b []byte) error {
 	s.count()
-	return s.Store.Create(ctx, name, b)
+	return s.wrote(s.Store.Create(ctx, name, b))
 }
 
 func (s *counting) Copy(ctx context.Context, from, to string) error {
 	s.count()
-	return s.Store.Copy(ctx, from, to)
+	return s.wrote(s.Store.Copy(ctx, from, to))
 }
 
 func (s *counting) List(ctx context.Context, prefix string) iter.Seq2[object.Info, error] {
@@ -71,5 +81,5 @@ type countingWriter struct {
 
 func (w *countingWriter) Close() error {
 	w.s.count()
-	return w.Writer.Close()
+	return w.s.wrote(w.Writer.Close())
 }
