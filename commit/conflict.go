@@ -32,7 +32,7 @@ func checkDelta(d *table.Delta) error {
 			switch {
 			case f.Name == "" || f.Bucket.Partition == "":
 				return fmt.Errorf("%s file %q has no name or no partition", list.what, f.Name)
-			case f.TotalBuckets <= 0 || f.Bucket.Number < 0 || f.Bucket.Number >= f.TotalBuckets:
+			case !placed(f):
 				return fmt.Errorf("%s file %s is in bucket %d of %d", list.what, f.Name, f.Bucket.Number, f.TotalBuckets)
 			case f.Level != 0 && (len(d.Removed) == 0 || list.what == "changelog"):
 				return fmt.Errorf("%s file %s has level %d, but new input has level 0", list.what, f.Name, f.Level)
@@ -53,6 +53,14 @@ func checkDelta(d *table.Delta) error {
 		}
 	}
 	return nil
+}
+
+// placed reports whether a file's bucket is one of its partition's.
+func placed(f *table.File) bool {
+	if f.TotalBuckets == table.Unaware { // an append table's
+		return f.Bucket.Number == 0
+	}
+	return f.Bucket.Number >= 0 && f.Bucket.Number < f.TotalBuckets
 }
 
 // checkAge refuses a delta whose files may have been taken for orphans by now. A file that only changes its level is in

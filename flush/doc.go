@@ -18,6 +18,11 @@
 //	changelog  +I(1,a) -U(1,a) +U(1,a2) +I(2,b) -D(2,b) +I(3,c)
 //	data       +U(1,a2) -D(2,b) +I(3,c)
 //
+// # Append tables
+//
+// A table without a primary key takes +I alone. A bucket's rows go to the data file in the order of arrival, and there is no
+// changelog: streaming readers read the data files of APPEND snapshots (org.apache.paimon.append.AppendOnlyWriter).
+//
 // # What always holds
 //
 //  1. Every row that Add took is in exactly one changelog file (with changelog-producer=input), kind kept, except that an

@@ -20,8 +20,8 @@ const cleanTimeout = 30 * time.Second
 // plan is what is known of a table and schema before its rows: a Writer and its checkpoints share it.
 type plan struct {
 	cfg     Config
-	buckets int32
-	primary []int // columns of the primary key
+	buckets int32 // as entries of manifests state it
+	primary []int // columns of the primary key; none in an append table
 
 	data      *datafile.Format
 	changelog *datafile.Format // nil: the table has none

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestScripts runs testdata/*.txt. The commands:
 //
-//	table key=(a,b) [partition=(p)] [bucket=4] [option=value ...]   columns "name TYPE" in the input, one a line
+//	table [key=(a,b)] [partition=(p)] [bucket=4] [option=value ...]  columns "name TYPE" in the input, one a line
 //	add          one record a line: "+I 1 a", or "-U 1 a / +U 1 b"; "null" is a null; prints the errors
 //	raise        lifts the sequence numbers
 //	spill, seal  what the writer does; seal prints the rows by kind
@@ -98,7 +98,10 @@ func (s *script) table(d *datadriven.TestData) string {
 		require.NoError(s.t, err)
 		fields = append(fields, table.Field{Name: name, Type: typ})
 	}
-	options := map[string]string{"bucket": "1", "changelog-producer": "input", "file.compression": "none"}
+	options := map[string]string{"file.compression": "none"}
+	if d.HasArg("key") {
+		options["bucket"], options["changelog-producer"] = "1", "input"
+	}
 	var keys, partitions []string
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {

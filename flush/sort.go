@@ -11,6 +11,7 @@ import (
 
 // order is how the rows of a bucket are sorted: by the trimmed primary key, then by sequence.field, then by arrival.
 type order struct {
+	arrival    bool // an append table: by nothing else
 	key        *table.KeyEncoder
 	sequence   []*table.KeyEncoder // one a column of sequence.field; nil marks come first
 	descending bool
@@ -18,7 +19,7 @@ type order struct {
 
 func newOrder(s *table.Schema) order {
 	key := s.Indexes(s.TrimmedPrimaryKeys())
-	o := order{key: table.NewKeyEncoder(s.TypesOf(key), key), descending: s.Option("sequence.field.sort-order") == "descending"}
+	o := order{arrival: s.Append(), key: table.NewKeyEncoder(s.TypesOf(key), key), descending: s.Option("sequence.field.sort-order") == "descending"}
 	for _, c := range s.Indexes(s.SequenceFields()) {
 		t := s.Fields[c].Type
 		t.NotNull = false // so that nulls have a mark and strings an end
@@ -70,6 +71,13 @@ const smallSort = 256
 // read with next.
 func (s *sorter) sort(o *order, chunks []*table.Batch, refs []table.Ref) (repeats bool) {
 	s.items = slices.Grow(s.items[:0], len(refs))[:len(refs)]
+	if o.arrival {
+		for i, r := range refs {
+			s.items[i] = item{number: uint64(i), ref: r} // each row is a key of its own
+		}
+		s.exact = true
+		return false
+	}
 	if o.key.IsUint64() {
 		for i, r := range refs {
 			s.items[i] = item{number: o.key.Uint64(chunks[r.Batch()], r.Row()), ref: r}

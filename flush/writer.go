@@ -76,7 +76,7 @@ func New(cfg Config) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", cfg.Path, err)
 	}
-	return &Writer{plan: p, router: router, buckets: newBucketIndex(int(router.Buckets())), maxSeq: -1}, nil
+	return &Writer{plan: p, router: router, buckets: newBucketIndex(max(1, int(router.Buckets()))), maxSeq: -1}, nil
 }
 
 // Batch returns the batch to append rows to, in schema order. It stays the same until the next call of a method.
@@ -89,7 +89,7 @@ func (w *Writer) Batch() *table.Batch {
 }
 
 // Add takes the rows appended since the last call. A +U that follows its -U in the same call belongs to it. It returns an
-// error, and drops these rows, if one of them has a null in its primary key.
+// error, and drops these rows, if one of them has a null in its primary key, or is not +I in an append table.
 func (w *Writer) Add() error {
 	if !w.open {
 		return nil
@@ -133,6 +133,9 @@ func (w *Writer) place(b *table.Batch, from, to int) (int, error) {
 	w.places = w.places[:0]
 	taken := 0
 	for i := from; i < to; i++ {
+		if k := b.Kinds[i]; w.plan.order.arrival && k != table.Insert {
+			return 0, fmt.Errorf("a row of kind %s in a table without primary key, which takes only new rows", k)
+		}
 		same := false // the row is the +U to the -U before it
 		if i > from && b.Kinds[i] == table.UpdateAfter && b.Kinds[i-1] == table.UpdateBefore {
 			same = w.plan.sameKey(b, i-1, i)

@@ -6,6 +6,8 @@ import (
 )
 
 // Router finds where rows live. It has one owner; it allocates only when it meets a new partition.
+//
+// In an append table that tells no buckets apart all rows live in bucket 0, see [Unaware].
 type Router struct {
 	partition *RowEncoder // nil: not partitioned
 	key       *RowEncoder
@@ -24,7 +26,8 @@ type Router struct {
 // maxInterned bounds what a Router remembers; beyond, it forgets all and begins anew.
 const maxInterned = 1 << 16
 
-// NewRouter returns the router of a table with a fixed number of buckets. Rows have the schema's columns.
+// NewRouter returns the router of a table with a fixed number of buckets, or of an append table without. Rows have the
+// schema's columns.
 func NewRouter(s *Schema) (*Router, error) {
 	n, err := s.Buckets()
 	if err != nil {
@@ -47,7 +50,7 @@ func NewRouter(s *Schema) (*Router, error) {
 	return r, nil
 }
 
-// Buckets returns the number of buckets that rows are spread over.
+// Buckets returns the number of buckets that rows are spread over, [Unaware] where there are none to tell apart.
 func (r *Router) Buckets() int32 { return r.buckets }
 
 // Route returns the partition and bucket of a row. It is an error if a column of the primary key is null.
@@ -62,7 +65,7 @@ func (r *Router) Route(b *Batch, row int) (Bucket, error) {
 		out.Partition = r.partitionOf(b, row)
 	}
 	switch {
-	case r.buckets == 1:
+	case r.buckets == 1 || r.buckets == Unaware:
 	case r.bucket != nil:
 		out.Number = r.bucket(b, row, r.buckets)
 	default:

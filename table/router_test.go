@@ -97,3 +97,26 @@ func TestRouterForgets(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(r.interned), maxInterned)
 }
+
+// TestRouterAppend: an append table has no buckets to tell apart, or those of its bucket key, in which nulls may be.
+func TestRouterAppend(t *testing.T) {
+	fields := fieldsOf(t, "dt", "STRING", "id", "INT")
+	b := NewBatch(fields)
+	b.Columns[0].AppendBytes([]byte("x"))
+	b.Columns[1].AppendNull()
+	b.Kinds = append(b.Kinds, Insert)
+
+	r, err := NewRouter(NewSchema(fields, nil, []string{"dt"}, nil))
+	require.NoError(t, err)
+	require.EqualValues(t, Unaware, r.Buckets())
+	at, err := r.Route(b, 0)
+	require.NoError(t, err)
+	require.Zero(t, at.Number)
+	require.Equal(t, string(EncodeRow(nil, []Type{fields[0].Type}, []*Vector{&b.Columns[0]}, 0)), at.Partition)
+
+	r, err = NewRouter(NewSchema(fields, nil, []string{"dt"}, map[string]string{"bucket": "127", "bucket-key": "id"}))
+	require.NoError(t, err)
+	at, err = r.Route(b, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 37, at.Number, "the bucket that Paimon gives a null INT")
+}

@@ -324,6 +324,10 @@ func (s *Schema) TrimmedPrimaryKeys() []string {
 	return out
 }
 
+// Append reports whether it is the schema of an append table: one without a primary key, which holds rows as they came
+// (org.apache.paimon.table.AppendOnlyFileStoreTable).
+func (s *Schema) Append() bool { return len(s.PrimaryKeys) == 0 }
+
 // BucketKeys returns the columns that a row's bucket is computed from: option bucket-key, else the trimmed primary key.
 func (s *Schema) BucketKeys() []string {
 	if v := s.Option("bucket-key"); v != "" {
@@ -346,16 +350,22 @@ var (
 		"make the table with a fixed number, such as bucket=4")
 )
 
-// Buckets returns option bucket: the number of buckets of a new partition. For -1 and -2 it returns that number with
-// [ErrDynamicBucket] or [ErrPostponeBucket], for anything else that is not above 0 another error.
+// Unaware is the bucket count, in option bucket and in manifest entries, of an append table that tells no buckets apart: all
+// its files lie in bucket 0 (org.apache.paimon.table.BucketMode.BUCKET_UNAWARE).
+const Unaware = -1
+
+// Buckets returns option bucket: the number of buckets of a new partition, or [Unaware] for an append table with -1. For other
+// tables it returns -1 and -2 with [ErrDynamicBucket] or [ErrPostponeBucket], for anything else that is not above 0 another error.
 func (s *Schema) Buckets() (int, error) {
 	n, err := s.OptionInt("bucket")
 	switch {
 	case err != nil:
 		return 0, err
+	case n == Unaware && s.Append():
+		return Unaware, nil
 	case n == -1:
 		return -1, ErrDynamicBucket
-	case n == -2:
+	case n == -2 && !s.Append():
 		return -2, ErrPostponeBucket
 	case n <= 0 || n > maxBuckets:
 		return 0, fmt.Errorf("option bucket is %d, but has to be 1 to %d", n, maxBuckets)

@@ -27,6 +27,7 @@ func (s *Schema) Validate() error {
 	problems = append(problems, s.checkColumns()...)
 	problems = append(problems, s.checkKeys()...)
 	problems = append(problems, s.checkBuckets()...)
+	problems = append(problems, s.checkAppend()...)
 	problems = append(problems, s.checkSequence()...)
 	problems = append(problems, s.checkOptions()...)
 	problems = append(problems, s.checkStats()...)
@@ -55,9 +56,6 @@ func (s *Schema) checkColumns() (problems []error) {
 }
 
 func (s *Schema) checkKeys() (problems []error) {
-	if len(s.PrimaryKeys) == 0 {
-		return []error{errors.New("the table has no primary key: set primary-key to the columns that tell rows apart")}
-	}
 	for _, k := range s.PrimaryKeys {
 		f := s.Fields[s.FieldIndex(k)]
 		switch {
@@ -75,22 +73,46 @@ func (s *Schema) checkKeys() (problems []error) {
 		case (t.Root == Binary || t.Root == VarBinary) && !strings.EqualFold(s.Option("partition.legacy-name"), "false"):
 			problems = append(problems, fmt.Errorf("partition column %s is of type %s, which has no path: set partition.legacy-name to false", k, t))
 		}
-		if !slices.Contains(s.PrimaryKeys, k) {
+		if !s.Append() && !slices.Contains(s.PrimaryKeys, k) {
 			problems = append(problems, fmt.Errorf("partition column %s is not in the primary key, so a key could be in two partitions: "+
 				"add it to primary-key or leave it out of partition-by", k))
 		}
 	}
-	if len(s.TrimmedPrimaryKeys()) == 0 {
+	if !s.Append() && len(s.TrimmedPrimaryKeys()) == 0 {
 		problems = append(problems, errors.New("the primary key has only partition columns, so a partition could hold one row: add a column to primary-key"))
 	}
 	return problems
 }
 
+// needKey are options that say how the rows of a key become one, so that they mean nothing in an append table.
+var needKey = []string{"changelog-producer", "ignore-delete", "ignore-update-before", "merge-engine", "sequence.field"}
+
+// checkAppend refuses what an append table cannot have.
+func (s *Schema) checkAppend() (problems []error) {
+	if !s.Append() {
+		return nil
+	}
+	for _, key := range needKey {
+		if v, ok := s.optionSet(key); ok && !strings.EqualFold(v, options[key].value) {
+			problems = append(problems, fmt.Errorf("option %s is %q, but the table has no primary key, and so takes only new rows: remove the option, or set primary-key", key, v))
+		}
+	}
+	return problems
+}
+
 func (s *Schema) checkBuckets() (problems []error) {
-	if _, err := s.Buckets(); err != nil {
+	n, err := s.Buckets()
+	if err != nil {
 		problems = append(problems, err)
 	}
 	keys := s.BucketKeys()
+	switch {
+	case !s.Append() || err != nil:
+	case n == Unaware && len(keys) > 0:
+		problems = append(problems, errors.New("option bucket-key is set, but option bucket is -1, which tells no buckets apart: set bucket to a count, or remove bucket-key"))
+	case n != Unaware && len(keys) == 0:
+		problems = append(problems, fmt.Errorf("option bucket is %d, but the table has no primary key to choose a bucket by: set bucket-key, or bucket to -1 (no buckets)", n))
+	}
 	for i, k := range keys {
 		at := s.FieldIndex(k)
 		switch {
@@ -99,7 +121,7 @@ func (s *Schema) checkBuckets() (problems []error) {
 				"write the columns with commas and without spaces", k))
 		case slices.Contains(s.PartitionKeys, k):
 			problems = append(problems, fmt.Errorf("option bucket-key names the partition column %s: leave it out", k))
-		case !slices.Contains(s.PrimaryKeys, k):
+		case !s.Append() && !slices.Contains(s.PrimaryKeys, k):
 			problems = append(problems, fmt.Errorf("option bucket-key names %s, which is not in the primary key, so a key could be in two buckets: leave it out", k))
 		case slices.Contains(keys[:i], k):
 			problems = append(problems, fmt.Errorf("option bucket-key names %s twice", k))
@@ -109,8 +131,12 @@ func (s *Schema) checkBuckets() (problems []error) {
 		return problems
 	}
 	indexes := s.Indexes(keys)
-	if slices.ContainsFunc(s.TypesOf(indexes), Type.Nested) {
-		return nil // checkKeys tells
+	for _, i := range indexes {
+		if t := s.Fields[i].Type; t.Nested() && s.Append() {
+			return append(problems, fmt.Errorf("option bucket-key names %s of type %s, which has no hash: take another column", s.Fields[i].Name, t.Root))
+		} else if t.Nested() {
+			return nil // checkKeys tells
+		}
 	}
 	if _, err := newBucketFunc(s.Option("bucket-function.type"), s.TypesOf(indexes), indexes); err != nil {
 		problems = append(problems, err)

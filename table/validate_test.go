@@ -65,7 +65,6 @@ func TestValidate(t *testing.T) {
 		{set("target-file-size", "big"), `option target-file-size: size "big"`},
 		{set("snapshot.time-retained", "1 fortnight"), "option snapshot.time-retained"},
 		{set("write-only", "yes"), "true or false"},
-		{func(s *Schema) { s.PrimaryKeys = nil }, "no primary key"},
 		{func(s *Schema) { s.PrimaryKeys = []string{"dt"} }, "only partition columns"},
 		{func(s *Schema) { s.PrimaryKeys = []string{"id"} }, "partition column dt is not in the primary key, so a key could be in two partitions: add it"},
 		{func(s *Schema) { s.PrimaryKeys = append(s.PrimaryKeys, "tags") }, "primary key column tags is of type ARRAY"},
@@ -82,6 +81,40 @@ func TestValidate(t *testing.T) {
 		s := writable(t)
 		c.change(s)
 		require.ErrorContains(t, s.Validate(), c.text)
+	}
+}
+
+// TestValidateAppend: a table without primary key is an append table, with the options that Paimon gives it.
+func TestValidateAppend(t *testing.T) {
+	appendTable := func(options ...string) *Schema {
+		s := NewSchema(fieldsOf(t, "dt", "STRING", "id", "INT", "tags", "ARRAY<INT>"), nil, []string{"dt"}, map[string]string{})
+		set(options...)(s)
+		return s
+	}
+	for _, good := range []*Schema{
+		appendTable(), appendTable("bucket", "-1"), appendTable("bucket", "4", "bucket-key", "id"),
+		appendTable("changelog-producer", "none", "merge-engine", "Deduplicate"),
+	} {
+		require.NoError(t, good.Validate())
+		require.True(t, good.Append())
+	}
+	for _, c := range []struct {
+		schema *Schema
+		text   string
+	}{
+		{appendTable("bucket", "4"), "option bucket is 4, but the table has no primary key to choose a bucket by: set bucket-key, or bucket to -1"},
+		{appendTable("bucket", "-2"), "option bucket is -2"},
+		{appendTable("bucket", "0"), "option bucket is 0"},
+		{appendTable("bucket-key", "id"), "option bucket-key is set, but option bucket is -1"},
+		{appendTable("bucket", "4", "bucket-key", "dt"), "bucket-key names the partition column dt"},
+		{appendTable("bucket", "4", "bucket-key", "nope"), `column "nope"`},
+		{appendTable("bucket", "4", "bucket-key", "tags"), "bucket-key names tags of type ARRAY, which has no hash"},
+		{appendTable("changelog-producer", "input"), "option changelog-producer is \"input\", but the table has no primary key"},
+		{appendTable("sequence.field", "id"), "option sequence.field"},
+		{appendTable("ignore-delete", "true"), "option ignore-delete"},
+		{appendTable("merge-engine", "first-row"), "option merge-engine"},
+	} {
+		require.ErrorContains(t, c.schema.Validate(), c.text)
 	}
 }
 

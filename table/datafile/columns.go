@@ -153,9 +153,34 @@ type root struct {
 }
 
 // newLayout lays out the files of a schema. Columns of the trimmed primary key are REQUIRED whatever the schema says:
-// Paimon has them NOT NULL.
+// Paimon has them NOT NULL. The files of an append table hold the schema's columns alone.
 func newLayout(s *table.Schema, thin bool) (*layout, error) {
 	l := &layout{elements: []element{{name: messageName, id: -1, group: rowGroupNode}}}
+	twins := map[int]int{}
+	if !s.Append() {
+		var err error
+		if twins, err = l.addKeyColumns(s, thin); err != nil {
+			return nil, err
+		}
+	}
+	for c, f := range s.Fields {
+		twin, isKey := twins[c]
+		f.Type.NotNull = f.Type.NotNull || isKey
+		first := len(l.leaves)
+		if err := l.addRoot(f.Name, int32(f.ID), f.Type, c); err != nil {
+			return nil, fmt.Errorf("column %s: %w", f.Name, err)
+		}
+		if isKey {
+			l.leaves[first].twin = twin
+		}
+	}
+	l.elements[0].children = len(l.roots)
+	return l, nil
+}
+
+// addKeyColumns adds what the files of a primary-key table have before the schema's columns. It returns the leaf of each key
+// column's twin, -1 where it has none.
+func (l *layout) addKeyColumns(s *table.Schema, thin bool) (map[int]int, error) {
 	keys := s.TrimmedPrimaryKeys()
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("the table has no primary key besides its partition columns")
@@ -177,25 +202,10 @@ func newLayout(s *table.Schema, thin bool) (*layout, error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(
+	return twins, errors.Join(
 		l.addRoot(sequenceName, sequenceFieldID, sequenceType, sequenceColumn),
 		l.addRoot(kindName, kindFieldID, kindType, kindColumn),
-	); err != nil {
-		return nil, err
-	}
-	for c, f := range s.Fields {
-		twin, isKey := twins[c]
-		f.Type.NotNull = f.Type.NotNull || isKey
-		first := len(l.leaves)
-		if err := l.addRoot(f.Name, int32(f.ID), f.Type, c); err != nil {
-			return nil, fmt.Errorf("column %s: %w", f.Name, err)
-		}
-		if isKey {
-			l.leaves[first].twin = twin
-		}
-	}
-	l.elements[0].children = len(l.roots)
-	return l, nil
+	)
 }
 
 func (l *layout) addRoot(name string, id int32, t table.Type, column int) error {

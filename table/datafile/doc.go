@@ -9,6 +9,9 @@
 //	_VALUE_KIND       INT32: 0 +I, 1 -U, 2 +U, 3 -D
 //	<column>          all columns of the schema, in schema order
 //
+// The files of an append table, one without a primary key, have the schema's columns only. Their rows are +I, in the order of
+// arrival, and numbered from the entry's lowest number on; the entry's keys and key statistics are rows without columns.
+//
 // Names, types, annotations and field ids are those of Paimon's Java writer (org.apache.paimon.KeyValue,
 // org.apache.paimon.format.parquet.ParquetSchemaConverter, org.apache.paimon.table.SpecialFields); columns.go and
 // footer.go hold them. The rest is the Apache Parquet format: data pages of version 1, levels in the RLE hybrid.

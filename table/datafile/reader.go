@@ -31,6 +31,8 @@ type Reader struct {
 	name    string
 	file    *parquetFile
 	columns []readColumn
+	append  bool // a file of an append table: rows have no kind and no number of their own
+	nextSeq int64
 	seq     readNode
 	kind    readNode
 	leaves  []*leafReader
@@ -87,19 +89,10 @@ func (r *Reader) open(src object.Reader, file *table.File, fileSchema, want *tab
 		return err
 	}
 	b := &binder{file: r.file}
-	for _, c := range []struct {
-		name string
-		typ  table.Type
-		node *readNode
-	}{{sequenceName, sequenceType, &r.seq}, {kindName, kindType, &r.kind}} {
-		node, ok, err := b.bindColumn(c.name, c.typ)
-		if err != nil {
+	if r.append, r.nextSeq = fileSchema.Append(), file.MinSeq; !r.append {
+		if err := r.bindSystem(b); err != nil {
 			return err
 		}
-		if !ok {
-			return fmt.Errorf("it has no column %s: it is no file of a primary-key table", c.name)
-		}
-		*c.node = node
 	}
 	partition, err := partitionCells(fileSchema, file.Bucket.Partition)
 	if err != nil {
@@ -114,6 +107,25 @@ func (r *Reader) open(src object.Reader, file *table.File, fileSchema, want *tab
 	}
 	r.leaves = b.leaves
 	r.kinds.Layout, r.seqs.Layout = table.Words, table.Words
+	return nil
+}
+
+// bindSystem finds the columns that each file of a primary-key table has.
+func (r *Reader) bindSystem(b *binder) error {
+	for _, c := range []struct {
+		name string
+		typ  table.Type
+		node *readNode
+	}{{sequenceName, sequenceType, &r.seq}, {kindName, kindType, &r.kind}} {
+		node, ok, err := b.bindColumn(c.name, c.typ)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fmt.Errorf("it has no column %s: it is no file of a primary-key table", c.name)
+		}
+		*c.node = node
+	}
 	return nil
 }
 
@@ -200,19 +212,31 @@ func (r *Reader) next(dst *table.Batch, seqs *[]int64, max int) (int, error) {
 			return 0, fmt.Errorf("column %s: %w", r.columns[i].name, err)
 		}
 	}
-	if err := r.readKinds(dst, n); err != nil {
-		return 0, err
+	r.left -= int64(n)
+	if r.append {
+		for range n {
+			dst.Kinds, *seqs = append(dst.Kinds, table.Insert), append(*seqs, r.nextSeq)
+			r.nextSeq++
+		}
+		return n, nil
 	}
-	r.seqs.Words = (*seqs)
+	return n, r.readSystem(dst, seqs, n)
+}
+
+// readSystem appends the kinds and numbers of n rows.
+func (r *Reader) readSystem(dst *table.Batch, seqs *[]int64, n int) error {
+	if err := r.readKinds(dst, n); err != nil {
+		return err
+	}
+	r.seqs.Words = *seqs
 	if err := r.seq.leaves[0].flat(&r.seqs, n); err != nil {
-		return 0, fmt.Errorf("column %s: %w", sequenceName, err)
+		return fmt.Errorf("column %s: %w", sequenceName, err)
 	}
 	if r.seqs.Nulls != nil {
-		return 0, damaged("a null in column %s", sequenceName)
+		return damaged("a null in column %s", sequenceName)
 	}
 	*seqs, r.seqs.Words = r.seqs.Words, nil
-	r.left -= int64(n)
-	return n, nil
+	return nil
 }
 
 func (r *Reader) readKinds(dst *table.Batch, n int) error {
@@ -232,6 +256,11 @@ func (r *Reader) readKinds(dst *table.Batch, n int) error {
 // openGroup begins the next row group. If what is wanted of it is small it is fetched at once.
 func (r *Reader) openGroup() error {
 	g := &r.file.meta.RowGroups[r.group]
+	r.left = g.NumRows
+	r.group++
+	if len(r.leaves) == 0 { // nothing but partition columns is wanted
+		return nil
+	}
 	start, end := int64(-1), int64(0)
 	for _, l := range r.leaves {
 		at, n := chunkSpan(&g.Columns[l.node.leaf].MetaData)
@@ -251,8 +280,6 @@ func (r *Reader) openGroup() error {
 	for _, l := range r.leaves {
 		l.open(&g.Columns[l.node.leaf].MetaData, r.buffer, start, ahead)
 	}
-	r.left = g.NumRows
-	r.group++
 	return nil
 }
 

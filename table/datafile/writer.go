@@ -103,6 +103,13 @@ func (w *Writer) append(rows table.Rows) error {
 	if rows.Len() != len(rows.Seqs) {
 		return fmt.Errorf("%d rows but %d sequence numbers", rows.Len(), len(rows.Seqs))
 	}
+	if w.format.cfg.Schema.Append() {
+		for i := range rows.Refs {
+			if k := rows.Kind(i); k != table.Insert {
+				return fmt.Errorf("a row of kind %s in a table without primary key, which takes only new rows", k)
+			}
+		}
+	}
 	if w.file.MinKey == nil {
 		w.file.MinKey = w.key(nil, rows.Refs[0], rows.Batches)
 	}

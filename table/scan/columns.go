@@ -46,6 +46,9 @@ func newColumns(s *table.Schema, want []int, merge bool) (*columns, error) {
 // prepareMerge reads what merging needs as well, and sets how the rows of a key become one.
 func (c *columns) prepareMerge() error {
 	s, m := c.schema, &c.merge
+	if s.Append() {
+		return nil
+	}
 	for _, i := range s.Indexes(s.TrimmedPrimaryKeys()) {
 		m.Key = append(m.Key, c.add(i))
 	}

@@ -8,6 +8,8 @@
 // sorted runs, files whose ranges do not overlap each other; the runs of a section are merged by key, and of the
 // rows of one key the newest wins. A winner of kind -U or -D is no row.
 //
+// In an append table, one without a primary key, nothing is merged: the files of a bucket come in the order of the manifest.
+//
 // # Changes
 //
 // [Table.Changes] reads the changelog files of one snapshot after the other as they are, whatever the snapshot's

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ const batchRows = 4096
 // Options say what to read of a plan.
 type Options struct {
 	Columns []string // nil: all, in the order of the schema
-	Ordered bool     // by primary key, over all buckets; else bucket by bucket
+	Ordered bool     // by primary key, over all buckets; else bucket by bucket. An append table has no such order
 }
 
 // Fields returns the fields of the rows that options ask for; an error names a column that is not there.
@@ -35,7 +36,8 @@ func (p *Plan) Fields(o Options) ([]table.Field, error) {
 }
 
 // Rows returns the rows of the table at the plan's snapshot, of kind +I or +U, in batches that are good until the next
-// one. The order is that of the splits, and of the primary key within a split. After an error nothing follows.
+// one. The order is that of the splits, and of the primary key within a split; in an append table that of the files and of
+// their rows. After an error nothing follows.
 func (p *Plan) Rows(ctx context.Context, o Options) iter.Seq2[*table.Batch, error] {
 	return func(yield func(*table.Batch, error) bool) {
 		err := p.eachBatch(ctx, o, func(_ *Split, b *table.Batch) bool { return yield(b, nil) })
@@ -54,7 +56,7 @@ func (p *Plan) eachBatch(ctx context.Context, o Options, fn func(*Split, *table.
 	if err := p.Table.checkMerge(ctx, p.Schema, p.Snapshot); err != nil {
 		return err
 	}
-	if o.Ordered {
+	if o.Ordered && !p.Schema.Append() {
 		return p.ordered(ctx, want, fn)
 	}
 	c, err := newColumns(p.Schema, want, true)
@@ -136,7 +138,7 @@ type splitReader struct {
 
 // open returns a reader of a split. It opens no file yet.
 func (p *Plan) open(ctx context.Context, s *Split, c *columns) (*splitReader, error) {
-	sections, err := sectionsOf(s.Files, newKeyRange(p.Schema))
+	sections, err := p.sections(s)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", p.Table.path, err)
 	}
@@ -146,6 +148,22 @@ func (p *Plan) open(ctx context.Context, s *Split, c *columns) (*splitReader, er
 		constant: constants{row: s.row}, raw: s.raw(),
 		open: func(s section) (datafile.Source, error) { return p.openSection(ctx, s, c) },
 	}, nil
+}
+
+// sections cuts a split into what is merged together. The files of an append table are read one after the other
+// (org.apache.paimon.table.source.AppendOnlySplitGenerator).
+func (p *Plan) sections(s *Split) ([]section, error) {
+	if !p.Schema.Append() {
+		return sectionsOf(s.Files, newKeyRange(p.Schema))
+	}
+	out := make([]section, len(s.Files))
+	for i := range s.Files {
+		out[i] = section{run{&s.Files[i]}}
+	}
+	if len(s.Files) > 0 && s.Files[0].TotalBuckets != table.Unaware { // there numbers tell the order of arrival, also after a compaction
+		slices.SortStableFunc(out, func(a, b section) int { return cmp.Compare(a[0][0].MinSeq, b[0][0].MinSeq) })
+	}
+	return out, nil
 }
 
 // openSection returns the rows of a section, one a key.

@@ -413,10 +413,10 @@ func TestUnsupported(t *testing.T) {
 	}
 	tab := openGolden(t, newWindow(1, all), "dedup")
 	tab.schema = tab.schema.Clone()
-	tab.schema.PrimaryKeys = nil
+	tab.schema.Options["row-tracking.enabled"] = "true"
 	for _, err := range tab.Changes(t.Context(), Earliest, ChangeOptions{}) {
 		require.ErrorIs(t, err, errors.ErrUnsupported)
-		require.EqualError(t, err, "read changes: table g.db/dedup: it has no primary key: unsupported operation")
+		require.EqualError(t, err, "read changes: table g.db/dedup: option row-tracking.enabled is true: unsupported operation")
 	}
 	tab = openGolden(t, newWindow(1, all), "dedup")
 	plan, err := tab.Plan(t.Context(), At{}, nil)

@@ -18,9 +18,6 @@ func (t *Table) unsupported(format string, args ...any) error {
 // checkFiles tells whether files of a schema can be read at all, with all reasons why not.
 func (t *Table) checkFiles(s *table.Schema) error {
 	var problems []error
-	if len(s.PrimaryKeys) == 0 {
-		problems = append(problems, t.unsupported("it has no primary key"))
-	}
 	for _, key := range []string{"row-tracking.enabled", "data-evolution.enabled"} {
 		if on, err := s.OptionBool(key); err != nil || on {
 			problems = append(problems, t.unsupported("option %s is %s", key, s.Option(key)))

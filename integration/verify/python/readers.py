@@ -140,6 +140,8 @@ def order(array):
 
 def sorted_rows(table, keys):
     texts = rows(table)
+    if not keys:  # an append table: equal rows stay apart
+        return sorted(texts)
     by_key = sorted(zip(zip(*(order(table[k]) for k in keys)), texts))
     return [text for _, text in by_key]
 

@@ -1,16 +1,21 @@
 package paimonverify;
 
+import org.apache.paimon.AppendOnlyFileStore;
+import org.apache.paimon.append.AppendCompactCoordinator;
+import org.apache.paimon.append.AppendCompactTask;
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.Identifier;
 import org.apache.paimon.data.GenericRow;
 import org.apache.paimon.disk.IOManager;
 import org.apache.paimon.index.HashBucketAssigner;
 import org.apache.paimon.manifest.BucketEntry;
+import org.apache.paimon.operation.BaseAppendFileStoreWrite;
 import org.apache.paimon.options.ExpireConfig;
 import org.apache.paimon.schema.Schema;
 import org.apache.paimon.schema.SchemaChange;
 import org.apache.paimon.table.BucketMode;
 import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.sink.CommitMessage;
 import org.apache.paimon.table.sink.RowKeyExtractor;
 import org.apache.paimon.table.sink.StreamTableCommit;
 import org.apache.paimon.table.sink.StreamTableWrite;
@@ -222,12 +227,30 @@ final class Writes {
             closeWriter();
             table = table().copy(Map.of("write-only", "false"));
             openWriter();
+            if (table.bucketMode() == BucketMode.BUCKET_UNAWARE) {
+                compactUnaware();
+                return;
+            }
             for (BucketEntry bucket : table.newSnapshotReader().bucketEntries()) {
                 write.compact(bucket.partition(), bucket.bucket(), true);
             }
             // No snapshot for the appended nothing, only the COMPACT one.
             ((TableCommitImpl) commit).ignoreEmptyCommit(true);
             commit(nextCommitId(), JSON.createObjectNode());
+            reopen();
+        }
+
+        /** One round of what Flink's compaction topology does for an append table without buckets. */
+        private void compactUnaware() throws Exception {
+            List<AppendCompactTask> tasks = new AppendCompactCoordinator(table, false).run();
+            BaseAppendFileStoreWrite rewriter = ((AppendOnlyFileStore) table.store()).newWrite(user);
+            rewriter.withIOManager(io);
+            List<CommitMessage> made = new ArrayList<>();
+            for (AppendCompactTask task : tasks) {
+                made.add(task.doCompact(table, rewriter));
+            }
+            ((TableCommitImpl) commit).ignoreEmptyCommit(true);
+            commit.commit(nextCommitId(), made);
             reopen();
         }
 
