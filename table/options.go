@@ -92,6 +92,7 @@ var options = map[string]option{
 	"num-levels":                                {kind: optionNumber, numbered: 2},
 	"compaction.max-size-amplification-percent": {kind: optionNumber, value: "200", numbered: 0},
 	"compaction.size-ratio":                     {kind: optionNumber, value: "1", numbered: 0},
+	"compaction.min.file-num":                   {kind: optionNumber, value: "5", numbered: 1},
 	"snapshot.num-retained.min":                 {kind: optionNumber, value: "10", numbered: 1},
 	"snapshot.num-retained.max":                 {kind: optionNumber, value: "2147483647", numbered: 1},
 	"snapshot.time-retained":                    {kind: optionSpan, value: "1 h"},

@@ -147,12 +147,16 @@ func (k *Keeper) look(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// MostRuns brings the Keeper up to date and returns the number of sorted runs of the bucket that has most of them.
+// MostRuns brings the Keeper up to date and returns the number of sorted runs of the bucket that has most of them. An append
+// table has none that a reader would have to merge.
 func (k *Keeper) MostRuns(ctx context.Context) (int, error) {
 	if _, err := k.look(ctx); err != nil {
 		return 0, fmt.Errorf("table %s: %w", k.cfg.Path, err)
 	}
 	most := 0
+	if k.Options().Append {
+		return most, nil
+	}
 	for b := range k.census.buckets {
 		most = max(most, k.census.runCount(b))
 	}

@@ -17,6 +17,8 @@
 // [Compactor.Run] does the job: files that overlap are merged, one row a key; a lone file that is large only changes its
 // level; small lone files are rewritten together.
 //
+// An append table has no levels: its small files are put one behind the other, see append.go.
+//
 // # What always holds
 //
 //  1. The rows that a reader sees are the same before and after.

@@ -19,6 +19,9 @@ type Options struct {
 	MaxAmplification int   // compaction.max-size-amplification-percent
 	TargetFileSize   int64 // target-file-size, bytes
 	WriteOnly        bool  // write-only: others compact and expire
+
+	Append   bool // an append table: of the above only the file size and WriteOnly count
+	MinFiles int  // compaction.min.file-num: small files of an append table that are worth a compaction, at least 2
 }
 
 // OptionsOf returns what a schema's table options ask for. It returns all that is wrong with them at once.
@@ -39,6 +42,7 @@ func OptionsOf(s *table.Schema) (Options, error) {
 	o.Levels = number("num-levels", 2, o.Trigger+1)
 	o.SizeRatio = number("compaction.size-ratio", 0, 1)
 	o.MaxAmplification = number("compaction.max-size-amplification-percent", 0, 200)
+	o.Append, o.MinFiles = s.Append(), number("compaction.min.file-num", 2, 5)
 	o.TargetFileSize, err = s.OptionSize("target-file-size")
 	problems = append(problems, err)
 	o.WriteOnly, err = s.OptionBool("write-only")
@@ -98,6 +102,9 @@ func (j *Job) SizeBytes() int64 {
 
 // Pick returns the job that a bucket needs, if it needs any.
 func (o Options) Pick(runs []SortedRun) (Job, bool) {
+	if o.Append {
+		return o.pickAppend(runs)
+	}
 	n := 0
 	switch {
 	case len(runs) < o.Trigger:
@@ -121,6 +128,9 @@ func (o Options) Pick(runs []SortedRun) (Job, bool) {
 // PickFull returns the job that makes all of a bucket one run of the highest level. There is none when it is that already.
 // A bucket whose only run still holds retractions is rewritten, too: they are good for nothing there.
 func (o Options) PickFull(runs []SortedRun) (Job, bool) {
+	if o.Append {
+		return o.pickAppendFull(runs)
+	}
 	if len(runs) == 0 {
 		return Job{}, false
 	}

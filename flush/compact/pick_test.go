@@ -118,13 +118,13 @@ func TestOptions(t *testing.T) {
 	}
 	o, err := of(nil)
 	require.NoError(t, err)
-	require.Equal(t, Options{Trigger: 5, StopTrigger: 8, Levels: 6, SizeRatio: 1, MaxAmplification: 200, TargetFileSize: 128 << 20}, o)
+	require.Equal(t, Options{Trigger: 5, StopTrigger: 8, Levels: 6, SizeRatio: 1, MaxAmplification: 200, TargetFileSize: 128 << 20, MinFiles: 5}, o)
 	o, err = of(map[string]string{
 		"num-sorted-run.compaction-trigger": "3", "num-sorted-run.stop-trigger": "2", "target-file-size": "1 mb", "write-only": "true",
-		"compaction.size-ratio": "7", "compaction.max-size-amplification-percent": "50", "num-levels": "9",
+		"compaction.size-ratio": "7", "compaction.max-size-amplification-percent": "50", "num-levels": "9", "compaction.min.file-num": "7",
 	})
 	require.NoError(t, err)
-	require.Equal(t, Options{Trigger: 3, StopTrigger: 3, Levels: 9, SizeRatio: 7, MaxAmplification: 50, TargetFileSize: 1 << 20, WriteOnly: true}, o)
+	require.Equal(t, Options{Trigger: 3, StopTrigger: 3, Levels: 9, SizeRatio: 7, MaxAmplification: 50, TargetFileSize: 1 << 20, WriteOnly: true, MinFiles: 7}, o)
 	_, err = of(map[string]string{"num-levels": "many", "compaction.size-ratio": "x"})
 	require.ErrorContains(t, err, "num-levels")
 	require.ErrorContains(t, err, "compaction.size-ratio")

@@ -89,7 +89,9 @@ func newCompactor(cfg Config) (*Compactor, error) {
 	for i := range s.Fields {
 		c.columns = append(c.columns, i)
 	}
-	c.merge, err = mergeOf(s)
+	if !s.Append() {
+		c.merge, err = mergeOf(s)
+	}
 	return c, err
 }
 
@@ -124,7 +126,11 @@ func (c *Compactor) MemoryBytes(j *Job) int64 {
 	}
 	slices.SortFunc(sizes, func(a, b int64) int { return cmp.Compare(b, a) })
 	n := min(writerBytes, 1<<20+4*j.SizeBytes())
-	for _, size := range sizes[:min(len(sizes), c.cfg.MaxRuns)] {
+	open := c.cfg.MaxRuns
+	if c.options.Append {
+		open = 1
+	}
+	for _, size := range sizes[:min(len(sizes), open)] {
 		n += min(runBytes, 1<<16+4*size)
 	}
 	return n
@@ -156,7 +162,11 @@ type run struct {
 func (c *Compactor) Run(ctx context.Context, j Job) (Result, error) {
 	r := &run{Compactor: c, job: &j, namer: table.NewNamer(c.cfg.Schema, c.cfg.NewID())}
 	err := r.check()
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.options.Append:
+		err = r.concatenate(ctx)
+	default:
 		err = r.do(ctx)
 	}
 	if err != nil {
@@ -266,6 +276,19 @@ func (r *run) write(ctx context.Context, sections []datafile.Section) error {
 			return err
 		}
 	}
+	var read []table.File
+	for _, s := range sections {
+		for _, run := range s {
+			for _, f := range run {
+				read = append(read, *f)
+			}
+		}
+	}
+	return r.take(ctx, w, read)
+}
+
+// take ends a writer and puts its files in the place of those that were read.
+func (r *run) take(ctx context.Context, w *datafile.Writer, read []table.File) error {
 	files, err := w.Close(ctx)
 	if err != nil {
 		w.Abort(ctx)
@@ -277,13 +300,9 @@ func (r *run) write(ctx context.Context, sections []datafile.Section) error {
 		r.result.BytesWritten += files[i].SizeBytes
 	}
 	r.result.Added = append(r.result.Added, files...)
-	for _, s := range sections {
-		for _, run := range s {
-			for _, f := range run {
-				r.result.Removed = append(r.result.Removed, *f)
-				r.result.BytesRead += f.SizeBytes
-			}
-		}
+	for i := range read {
+		r.result.Removed = append(r.result.Removed, read[i])
+		r.result.BytesRead += read[i].SizeBytes
 	}
 	return nil
 }

@@ -161,8 +161,8 @@ func newFileReader(s *table.Schema, f *table.File) *fileReader {
 		schema: s, file: f, keys: keys, order: table.NewKeyEncoder(types, keys), image: table.NewRowEncoder(types, keys),
 		facts: &facts{wrong: map[string]string{}, keys: newColumns(types), values: newColumns(s.TypesOf(all))},
 	}
-	r.dynamic = s.Option("bucket") == "-1"
-	if f.TotalBuckets > 0 {
+	r.dynamic = s.Option("bucket") == "-1" && !s.Append()
+	if f.TotalBuckets > 0 || s.Append() {
 		routed := s.Clone()
 		routed.Options["bucket"] = strconv.Itoa(int(f.TotalBuckets))
 		if router, err := table.NewRouter(routed); err == nil {
@@ -199,6 +199,23 @@ func (r *fileReader) addRow(b *table.Batch, i int, seq int64) {
 		f.deletes++
 	}
 	r.row = r.image.Append(r.row[:0], b, i)
+	if !r.schema.Append() {
+		r.checkOrder(b, i, seq)
+	}
+	if f.rows == 0 {
+		f.minKey = bytes.Clone(r.row)
+	}
+	f.maxKey = append(f.maxKey[:0], r.row...)
+	if r.dynamic {
+		f.hashes = append(f.hashes, table.Hash(r.row[4:]))
+	}
+	r.checkPlace(b, i)
+	f.rows++
+}
+
+// checkOrder: keys ascend, and the rows of a key by age.
+func (r *fileReader) checkOrder(b *table.Batch, i int, seq int64) {
+	f := r.facts
 	r.now = r.order.Append(r.now[:0], b, i)
 	switch c := bytes.Compare(r.now, r.last); {
 	case f.rows == 0:
@@ -210,17 +227,8 @@ func (r *fileReader) addRow(b *table.Batch, i int, seq int64) {
 	if c := bytes.Compare(r.now, r.last); c == 0 && f.rows > 0 && seq < r.lastSeq && f.unsorted == "" {
 		f.unsorted = fmt.Sprintf("row %d has the key of the one before and a lower sequence number", f.rows)
 	}
-	if f.rows == 0 {
-		f.minKey = bytes.Clone(r.row)
-	}
-	f.maxKey = append(f.maxKey[:0], r.row...)
 	r.last, r.now = r.now, r.last
 	r.lastSeq = seq
-	if r.dynamic {
-		f.hashes = append(f.hashes, table.Hash(r.row[4:]))
-	}
-	r.checkPlace(b, i)
-	f.rows++
 }
 
 func (r *fileReader) wrong(code, format string, args ...any) {
@@ -314,7 +322,8 @@ func (c *checker) checkFacts(what string, schema *table.Schema, f *table.File, f
 	if !bytes.Equal(found.maxKey, f.MaxKey) {
 		c.fault("max-key", what, "ends with another key than is recorded")
 	}
-	if found.minSeq != f.MinSeq || found.maxSeq != f.MaxSeq {
+	// The rows of an append table have no numbers of their own: there must be room for them.
+	if found.minSeq != f.MinSeq || found.maxSeq > f.MaxSeq || found.maxSeq < f.MaxSeq && !schema.Append() {
 		c.fault("sequence-range", what, "has sequences %d to %d, but %d to %d are recorded", found.minSeq, found.maxSeq, f.MinSeq, f.MaxSeq)
 	}
 	switch {

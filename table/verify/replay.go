@@ -17,6 +17,7 @@ type replayer struct {
 	fields    []table.Field
 	primary   *table.KeyEncoder
 	rows      map[string]string // by key: canonical JSON
+	equal     map[string]int    // an append table: how many rows have a text
 	updating  map[string]bool   // keys whose -U has come
 	warned    map[string]bool   // by code and snapshot
 	key, text []byte
@@ -29,11 +30,19 @@ func (c *checker) replay(ctx context.Context, snapshots []*manifest.Snapshot) er
 	if c.options.Replay == ReplayNone || len(snapshots) == 0 {
 		return nil
 	}
+	if s.Append() {
+		return c.replayWith(ctx, snapshots)
+	}
 	if !strings.EqualFold(s.Option("ignore-delete"), "false") || !strings.EqualFold(s.Option("merge-engine"), "deduplicate") || strings.EqualFold(s.Option("changelog-producer"), "none") ||
 		s.Option("sequence.field") != "" || s.Options["record-level.expire-time"] != "" {
 		c.report(Info, "replay", "changelog", "not replayed: it needs merge-engine deduplicate, a changelog producer, and neither sequence.field nor ignore-delete")
 		return nil
 	}
+	return c.replayWith(ctx, snapshots)
+}
+
+func (c *checker) replayWith(ctx context.Context, snapshots []*manifest.Snapshot) error {
+	s := c.schema
 	t, err := scan.Open(ctx, c.store, c.path)
 	if err != nil {
 		c.fault("replay", "changelog", "cannot be read: %v", err)
@@ -60,7 +69,7 @@ func (r *replayer) run(ctx context.Context, snapshots []*manifest.Snapshot) erro
 		start = 0
 	}
 	var err error
-	if r.rows, err = r.rowsAt(ctx, start); err != nil {
+	if r.rows, r.equal, err = r.rowsAt(ctx, start); err != nil {
 		return r.unreadable(ctx, start, err)
 	}
 	last := snapshots[len(snapshots)-1].ID
@@ -68,7 +77,7 @@ func (r *replayer) run(ctx context.Context, snapshots []*manifest.Snapshot) erro
 		s := r.snapshots[id]
 		if s != nil && s.CommitKind == manifest.Overwrite {
 			r.report(Info, "replay", fmt.Sprintf("snapshot %d", id), "an OVERWRITE is not in the changelog: it goes on from the rows after it")
-			if r.rows, err = r.rowsAt(ctx, id); err != nil {
+			if r.rows, r.equal, err = r.rowsAt(ctx, id); err != nil {
 				return r.unreadable(ctx, id, err)
 			}
 			continue
@@ -106,29 +115,36 @@ func (r *replayer) unreadable(ctx context.Context, id int64, err error) error {
 	return nil
 }
 
-// rowsAt returns the rows of a snapshot in the columns of the newest schema, as the changelog's are; none for 0.
-func (r *replayer) rowsAt(ctx context.Context, id int64) (map[string]string, error) {
-	rows := map[string]string{}
+// rowsAt returns the rows of a snapshot in the columns of the newest schema, as the changelog's are; none for 0. In an append
+// table it also returns how many there are of each.
+func (r *replayer) rowsAt(ctx context.Context, id int64) (rows map[string]string, equal map[string]int, err error) {
+	rows, equal = map[string]string{}, map[string]int{}
 	if id == 0 {
-		return rows, nil
+		return rows, equal, nil
 	}
 	plan, err := r.table.Plan(ctx, scan.At{Snapshot: id}, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	plan.Schema = r.table.Schema()
 	for b, err := range plan.Rows(ctx, scan.Options{}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for i := range b.Len() {
-			rows[r.keyOf(b, i)] = r.textOf(b, i)
+			rows[r.keyOf(b, i, equal)] = r.textOf(b, i)
 		}
 	}
-	return rows, nil
+	return rows, equal, nil
 }
 
-func (r *replayer) keyOf(b *table.Batch, i int) string {
+// keyOf returns what tells a row from others: the primary key, or its text and how many of that have come.
+func (r *replayer) keyOf(b *table.Batch, i int, equal map[string]int) string {
+	if r.schema.Append() {
+		text := r.textOf(b, i)
+		equal[text]++
+		return fmt.Sprint(text, equal[text])
+	}
 	r.key = r.primary.Append(r.key[:0], b, i)
 	return string(r.key)
 }
@@ -149,7 +165,7 @@ func (r *replayer) apply(ctx context.Context, id int64) error {
 			break
 		}
 		for i := range change.Batch.Len() {
-			r.applyRow(where, change.Batch.Kinds[i], r.keyOf(change.Batch, i), r.textOf(change.Batch, i))
+			r.applyRow(where, change.Batch.Kinds[i], r.keyOf(change.Batch, i, r.equal), r.textOf(change.Batch, i))
 		}
 	}
 	return nil
@@ -187,7 +203,7 @@ func (r *replayer) warnOnce(code, where, format string, args ...any) {
 
 // compare reports whether the rows are those of a snapshot.
 func (r *replayer) compare(ctx context.Context, id int64) (bool, error) {
-	want, err := r.rowsAt(ctx, id)
+	want, _, err := r.rowsAt(ctx, id)
 	if err != nil {
 		return false, err
 	}
