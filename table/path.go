@@ -12,6 +12,14 @@ type Path string
 // NewPath returns the root of a table of a filesystem catalog.
 func NewPath(database, name string) Path { return Path(database + ".db/" + name) }
 
+// Name returns the table's name as users type it: "shop.orders". A path that is none of a catalog's comes back as it is.
+func (p Path) Name() string {
+	if database, name, ok := strings.Cut(string(p), ".db/"); ok {
+		return database + "." + name
+	}
+	return string(p)
+}
+
 func (p Path) join(elements ...string) string { return string(p) + "/" + strings.Join(elements, "/") }
 
 func number(prefix string, n int64) string { return prefix + strconv.FormatInt(n, 10) }

@@ -8,6 +8,8 @@ import (
 
 func TestPath(t *testing.T) {
 	p := NewPath("shop", "orders")
+	require.Equal(t, "shop.orders", p.Name())
+	require.Equal(t, "elsewhere", Path("elsewhere").Name())
 	require.Equal(t, []string{
 		"shop.db/orders/schema/", "shop.db/orders/schema/schema-3",
 		"shop.db/orders/snapshot/", "shop.db/orders/snapshot/snapshot-12", "shop.db/orders/snapshot/LATEST", "shop.db/orders/snapshot/EARLIEST",

@@ -103,7 +103,7 @@ func tablesThere(ctx context.Context, store object.Store) string {
 		if !ok || strings.Count(folder, "/") != 1 {
 			continue
 		}
-		if name := strings.Replace(folder, ".db/", ".", 1); name != folder && !slices.Contains(names, name) {
+		if name := table.Path(folder).Name(); name != folder && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

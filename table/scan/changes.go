@@ -125,7 +125,7 @@ func (s *stream) start(ctx context.Context, from Start) (int64, error) {
 	}
 	latest, _, err := manifest.Latest(ctx, s.t.store, s.t.path)
 	if err == nil && int64(from) > latest+1 {
-		err = s.t.noSnapshot(ctx, fmt.Sprintf("no snapshot %d to start from", from))
+		err = s.t.noSnapshot(ctx, fmt.Sprintf("%d to start from", from))
 	}
 	return int64(from), err
 }

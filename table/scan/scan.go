@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func (t *Table) Snapshot(ctx context.Context, at At) (*manifest.Snapshot, error)
 	case at.Snapshot != 0:
 		s, err := manifest.ReadSnapshot(ctx, t.store, t.path, at.Snapshot)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, t.noSnapshot(ctx, fmt.Sprintf("no snapshot %d", at.Snapshot))
+			return nil, t.noSnapshot(ctx, strconv.FormatInt(at.Snapshot, 10))
 		}
 		return s, err
 	case at.Tag != "":
@@ -63,34 +64,42 @@ func (t *Table) Snapshot(ctx context.Context, at At) (*manifest.Snapshot, error)
 	case !at.Time.IsZero():
 		s, err := manifest.SnapshotAt(ctx, t.store, t.path, at.Time.UnixMilli())
 		if err == nil && s == nil {
-			return nil, t.noSnapshot(ctx, "no snapshot as old as "+at.Time.UTC().Format(time.RFC3339Nano))
+			return nil, t.noSnapshot(ctx, "as old as "+at.Time.UTC().Format(time.RFC3339Nano))
 		}
 		return s, err
 	}
 	return manifest.LatestSnapshot(ctx, t.store, t.path)
 }
 
-// noSnapshot makes an error that satisfies fs.ErrNotExist and tells which snapshots there are.
+// notThere is what was asked for and is not in the table; it satisfies fs.ErrNotExist.
+type notThere struct{ text string }
+
+func (e *notThere) Error() string        { return e.text }
+func (e *notThere) Is(target error) bool { return target == fs.ErrNotExist }
+
+// noSnapshot tells which snapshots there are.
 func (t *Table) noSnapshot(ctx context.Context, what string) error {
 	ids, err := manifest.SnapshotIDs(ctx, t.store, t.path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(ids) == 0:
-		return fmt.Errorf("table %s: %s: %w: it has no snapshot at all", t.path, what, fs.ErrNotExist)
 	}
-	return fmt.Errorf("table %s: %s: %w: there are %d to %d", t.path, what, fs.ErrNotExist, ids[0], ids[len(ids)-1])
+	has := "the table has no snapshot at all"
+	if len(ids) > 0 {
+		has = fmt.Sprintf("the table has %d to %d", ids[0], ids[len(ids)-1])
+	}
+	return &notThere{fmt.Sprintf("table %s: there is no snapshot %s; %s", t.path.Name(), what, has)}
 }
 
 func (t *Table) noTag(ctx context.Context, name string) error {
 	names, err := manifest.TagNames(ctx, t.store, t.path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(names) == 0:
-		return fmt.Errorf("table %s: no tag %s: %w: it has no tags", t.path, name, fs.ErrNotExist)
 	}
-	return fmt.Errorf("table %s: no tag %s: %w: there are %s", t.path, name, fs.ErrNotExist, strings.Join(names, ", "))
+	has := "the table has no tags"
+	if len(names) > 0 {
+		has = "the table has " + strings.Join(names, ", ")
+	}
+	return &notThere{fmt.Sprintf("table %s: there is no tag %s; %s", t.path.Name(), name, has)}
 }
 
 // A Split is a bucket of a plan.

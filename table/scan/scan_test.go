@@ -123,19 +123,19 @@ func TestSnapshotChoice(t *testing.T) {
 	require.EqualValues(t, 7, s.ID)
 
 	for at, want := range map[At]string{
-		{Snapshot: 99}:            "table g.db/dedup_default: no snapshot 99: file does not exist: there are 1 to 7",
-		{Tag: "x"}:                "table g.db/dedup_default: no tag x: file does not exist: it has no tags",
-		{Time: time.UnixMilli(0)}: "table g.db/dedup_default: no snapshot as old as 1970-01-01T00:00:00Z: file does not exist: there are 1 to 7",
-		{Snapshot: -1, Tag: "the first is taken"}: "table g.db/dedup_default: no snapshot -1: file does not exist: there are 1 to 7",
+		{Snapshot: 99}:            "table g.dedup_default: there is no snapshot 99; the table has 1 to 7",
+		{Tag: "x"}:                "table g.dedup_default: there is no tag x; the table has no tags",
+		{Time: time.UnixMilli(0)}: "table g.dedup_default: there is no snapshot as old as 1970-01-01T00:00:00Z; the table has 1 to 7",
+		{Snapshot: -1, Tag: "the first is taken"}: "table g.dedup_default: there is no snapshot -1; the table has 1 to 7",
 	} {
 		_, err := tab.Plan(t.Context(), at, nil)
 		require.EqualError(t, err, want)
 		require.ErrorIs(t, err, fs.ErrNotExist)
 	}
 	_, err = openGolden(t, newWindow(1, all), "tags").Snapshot(t.Context(), At{Tag: "x"})
-	require.EqualError(t, err, "table g.db/tags: no tag x: file does not exist: there are compacted, first, last")
+	require.EqualError(t, err, "table g.tags: there is no tag x; the table has compacted, first, last")
 	_, err = openGolden(t, newWindow(1, 0), "dedup").Snapshot(t.Context(), At{Snapshot: 3})
-	require.EqualError(t, err, "table g.db/dedup: no snapshot 3: file does not exist: it has no snapshot at all")
+	require.EqualError(t, err, "table g.dedup: there is no snapshot 3; the table has no snapshot at all")
 }
 
 // TestEmptyTable reads a table that has a schema and nothing else.
@@ -373,7 +373,7 @@ func TestExpired(t *testing.T) {
 		}
 	}
 	_, err = printChanges(t, openGolden(t, newWindow(1, 3), "dedup"), 5, ChangeOptions{})
-	require.EqualError(t, err, "read changes: table g.db/dedup: no snapshot 5 to start from: file does not exist: there are 1 to 3")
+	require.EqualError(t, err, "read changes: table g.dedup: there is no snapshot 5 to start from; the table has 1 to 3")
 }
 
 // TestLongLivedChangelog goes on in the folder changelog where snapshots have expired.
