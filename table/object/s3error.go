@@ -85,6 +85,9 @@ func plainAnswer(err error) bool {
 	return strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
 }
 
+// giveKeys is how a user gives credentials; the first that there is counts.
+const giveKeys = "set s3.access-key and s3.secret-key in the configuration (or s3.access-key-file, s3.access-key-env and the like), or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+
 // explain says what went wrong where, in terms of the package's errors, and what to do. The name may be empty.
 func (s *S3) explain(op, name string, err error) error {
 	if err == nil {
@@ -102,10 +105,10 @@ func (s *S3) explain(op, name string, err error) error {
 	case errors.As(err, &answer):
 		return s.explainAnswer(what, answer)
 	case errors.As(err, &none):
-		return fmt.Errorf("%s: %w for bucket %s: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile, or run with a role: %w",
-			what, ErrCredentials, s.cfg.Bucket, err)
+		return fmt.Errorf("%s: %w for bucket %s: %s, or a profile, or run with a role: %w",
+			what, ErrCredentials, s.cfg.Bucket, giveKeys, err)
 	case plainAnswer(err):
-		return fmt.Errorf("%s: %w: %s speaks http, not https: write the endpoint with http://: %w", what, ErrUnreachable, s.cfg.endpointName(), err)
+		return fmt.Errorf("%s: %w: %s speaks http, not https: write the endpoint (s3.endpoint, --s3-endpoint) with http://: %w", what, ErrUnreachable, s.cfg.endpointName(), err)
 	}
 	var ca x509.UnknownAuthorityError
 	if errors.As(err, &ca) {
@@ -113,7 +116,7 @@ func (s *S3) explain(op, name string, err error) error {
 	}
 	var network net.Error
 	if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: %w: %s for bucket %s: check the endpoint and the network: %w", what, ErrUnreachable, s.cfg.endpointName(), s.cfg.Bucket, err)
+		return fmt.Errorf("%s: %w: %s for bucket %s: check the endpoint (s3.endpoint, --s3-endpoint) and the network: %w", what, ErrUnreachable, s.cfg.endpointName(), s.cfg.Bucket, err)
 	}
 	return fmt.Errorf("%s: bucket %s at %s: %w", what, s.cfg.Bucket, s.cfg.endpointName(), err)
 }
@@ -127,7 +130,7 @@ func (s *S3) explainAnswer(what string, answer minio.ErrorResponse) error {
 	case minio.NoSuchBucket:
 		return fmt.Errorf("%s: %w: %s: create it, or correct the warehouse", what, ErrNoBucket, where)
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidTokenId", "ExpiredToken", "InvalidSecurity", "AuthFailure", "InvalidClientTokenId":
-		return fmt.Errorf("%s: %w: %s: check access key and secret key: %w", what, ErrCredentials, where, answer)
+		return fmt.Errorf("%s: %w: %s: check the access key and the secret key: %s: %w", what, ErrCredentials, where, giveKeys, answer)
 	case "RequestTimeTooSkewed":
 		return fmt.Errorf("%s: %w: %s: set the clock of this machine: %w", what, ErrCredentials, where, answer)
 	case minio.AccessDenied:
@@ -136,7 +139,7 @@ func (s *S3) explainAnswer(what string, answer minio.ErrorResponse) error {
 	case "XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded":
 		return fmt.Errorf("%s: %s: store is full: free space or raise the quota: %w", what, where, answer)
 	case "AuthorizationHeaderMalformed", minio.InvalidRegion, "PermanentRedirect":
-		return fmt.Errorf("%s: %s: the bucket is in another region (%s): set the region: %w", what, where, firstOf(answer.Region, "unknown"), answer)
+		return fmt.Errorf("%s: %s: the bucket is in another region (%s): set s3.region (--s3-region): %w", what, where, firstOf(answer.Region, "unknown"), answer)
 	}
 	switch {
 	case answer.StatusCode == http.StatusPreconditionFailed:
