@@ -301,8 +301,8 @@ func (w *worker) add() error {
 // the key is known.
 func (w *worker) loneTombstone(p *partition) error {
 	if w.cfg.OnMissingBefore != Accept {
-		return &refusal{reason: reasonBefore, err: fmt.Errorf("%s: a tombstone without its delete event, as log compaction leaves them: what the deleted row held is not known, so a SUM over the changelog would go wrong; "+
-			"set on-missing-before to accept (delete by key) or dead-letter", w.at())}
+		return &refusal{reason: reasonBefore, err: fmt.Errorf("%s: a tombstone (a key without a value) whose delete event does not come right before it: log compaction or retention has taken it, and what the deleted row held is not known, so a SUM over the changelog would go wrong; "+
+			"set on-missing-before to accept (delete the row by its key) or dead-letter", w.at())}
 	}
 	if w.schema == nil {
 		w.skip("tombstone-of-nothing")

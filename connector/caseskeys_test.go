@@ -211,7 +211,7 @@ func TestPoorDeletes(t *testing.T) {
 		})
 	})
 	t.Run("fail at a tombstone", func(t *testing.T) {
-		play(t, script{events: events, offsets: []int64{0}, fails: "topic dock.orchard.crate partition 0 offset 0: a tombstone without its delete event"})
+		play(t, script{events: events, offsets: []int64{0}, fails: "topic dock.orchard.crate partition 0 offset 0: a tombstone (a key without a value) whose delete event does not come right before it"})
 	})
 }
 

@@ -57,7 +57,7 @@ func TestDeletedIsForgotten(t *testing.T) {
 		require.NoError(t, p.end())
 		s.emit(crateTopic, event{key: keyOf(1)})
 		_, err := s.drain(s.quickly(store))
-		require.ErrorContains(t, err, "a tombstone without its delete event")
+		require.ErrorContains(t, err, "a tombstone (a key without a value) whose delete event does not come right before it")
 	})
 }
 

@@ -336,7 +336,7 @@ func (s *scout) loneTombstone() error {
 		s.w.skip("tombstone")
 		return nil
 	}
-	return &refusal{reason: reasonBefore, err: fmt.Errorf("%s: a tombstone without its delete event, as log compaction leaves them, on a topic whose tables are told apart by their events: it does not say which table it is of; "+
+	return &refusal{reason: reasonBefore, err: fmt.Errorf("%s: a tombstone (a key without a value) whose delete event does not come right before it, on a topic whose tables are told apart by their events: it does not say which table it is of; "+
 		"set cleanup.policy=delete on the topic, or map the topic to one table by `topic:`", s.w.at())}
 }
 
