@@ -33,7 +33,7 @@ func testStats() connector.Stats {
 				},
 			},
 			{Table: "shop.new", State: connector.Degraded, Problem: "checkpoint: store is slow", Retries: 4},
-			{Table: "shop.<bad>", State: connector.Stopped, Problem: "orders[0]@5: column weight: \"heavy\" is no INT", Fenced: 1, DeadLetters: 1, MissingBefore: 1, Spills: 1},
+			{Table: "shop.<bad>", State: connector.Stopped, Problem: "topic orders partition 0 offset 5: column weight: \"heavy\" is no INT", Fenced: 1, DeadLetters: 1, MissingBefore: 1, Spills: 1},
 		},
 	}
 }
@@ -62,7 +62,7 @@ func TestHealth(t *testing.T) {
 	s := testStats()
 	code, body = get(t, s, "/readyz", "")
 	require.Equal(t, 503, code)
-	require.Contains(t, body, "table shop.<bad> is stopped: orders[0]@5")
+	require.Contains(t, body, "table shop.<bad> is stopped: topic orders partition 0 offset 5")
 
 	s.Tables = s.Tables[:2]
 	code, body = get(t, s, "/readyz", "")
