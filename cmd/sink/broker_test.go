@@ -211,6 +211,9 @@ func TestRunCannotStart(t *testing.T) {
 				require.Contains(t, stderr, want)
 			}
 			require.NotContains(t, stderr, "Usage:")
+			for line := range strings.Lines(stderr) { // with log.format json
+				require.Equal(t, c.code == 1, json.Valid([]byte(line)), line)
+			}
 		})
 	}
 }

@@ -35,6 +35,11 @@ func misuse(err error) error {
 
 func misusef(format string, args ...any) error { return misuse(fmt.Errorf(format, args...)) }
 
+// loggedError has been told in the log.
+type loggedError struct{ error }
+
+func (e *loggedError) Unwrap() error { return e.error }
+
 // app is what the commands share: where they read and print.
 type app struct {
 	stdin  io.Reader
@@ -56,7 +61,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintf(stderr, "sink: %s\n", strings.ReplaceAll(err.Error(), "\n", "\nsink: "))
+	if _, logged := errors.AsType[*loggedError](err); !logged {
+		fmt.Fprintf(stderr, "sink: %s\n", strings.ReplaceAll(err.Error(), "\n", "\nsink: "))
+	}
 	if _, misused := errors.AsType[*usageError](err); !misused && a.begun {
 		return exitFailed
 	}

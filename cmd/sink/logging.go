@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -18,10 +20,27 @@ func newLogger(w io.Writer, cfg config.Log) zerolog.Logger {
 	if err != nil {
 		level = zerolog.InfoLevel
 	}
-	if cfg.Format == "console" || cfg.Format == "auto" && isTerminal(w) {
+	if forConsole(cfg, w) {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000", NoColor: !isTerminal(w)}
 	}
 	return zerolog.New(zerolog.SyncWriter(w)).Level(level).With().Timestamp().Logger()
+}
+
+// logFailure tells why the service ended as lines of its log where that is JSON: whoever reads it expects nothing else there.
+// What is wrong with the configuration is text, as it is where not even the log's format could be read.
+func logFailure(log zerolog.Logger, cfg config.Log, w io.Writer, err error) error {
+	if _, misused := errors.AsType[*usageError](err); err == nil || misused || forConsole(cfg, w) {
+		return err
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		log.Error().Str(zerolog.ErrorFieldName, line).Msg("run failed")
+	}
+	return &loggedError{err}
+}
+
+// forConsole reports whether a log on w is for a person to read.
+func forConsole(cfg config.Log, w io.Writer) bool {
+	return cfg.Format == "console" || cfg.Format == "auto" && isTerminal(w)
 }
 
 func isTerminal(w any) bool {

@@ -43,7 +43,7 @@ is in snapshots and the group's offsets are committed.`,
 				return err
 			}
 			s := &service{cfg: cfg, untilEnd: untilEnd, profiles: profiles, log: newLogger(a.stderr, cfg.Log)}
-			return s.run(cmd.Context())
+			return logFailure(s.log, cfg.Log, a.stderr, s.run(cmd.Context()))
 		},
 	})
 	addConfigFlag(cmd, &file)
