@@ -208,6 +208,9 @@ type Table struct {
 	Options map[string]string `yaml:"options"`
 	// Name to Paimon type, where events carry no types or another one is wanted.
 	Columns []Named `yaml:"columns"`
+	// Where events carry no types: whether columns that `columns` does not name are made, and widened, as the values ask for. See
+	// docs/types.md.
+	Infer bool `yaml:"infer"`
 	// Columns that tell where a row comes from: name to what. In the key they keep rows of several sources apart.
 	Metadata []Named `yaml:"metadata" enum:"topic,partition,offset,timestamp,op,source.ts,source.position,tx,source.name,source.db,source.schema,source.table"`
 	// Columns computed from others of the table: name to expression, such as `date_format(created, 'yyyy-MM-dd')`. They may be part of the key or of the

@@ -82,6 +82,7 @@ func TestEveryKey(t *testing.T) {
 	require.Equal(t, []string{"shop.public.orders"}, orders.Topic)
 	require.Equal(t, map[string]string{"bucket": "4", "write-only": "true", "snapshot.time-retained": "1 h"}, orders.Options)
 	require.Equal(t, []Named{{"id", "BIGINT"}, {"day", "STRING"}, {"amount", "DECIMAL(10, 2)"}}, orders.Columns)
+	require.True(t, orders.Infer)
 	require.Equal(t, "skip", orders.OnError, "its own")
 	require.Equal(t, "accept", orders.OnMissingBefore, "the file's")
 	require.Equal(t, DeadLetter{Topic: "orders.dead"}, orders.DeadLetter)
@@ -104,7 +105,7 @@ func TestEveryKey(t *testing.T) {
 
 	require.EqualError(t, c.Problem("tables[0].columns.amount", "no such type %s", "DECIMUL"),
 		"/etc/sink/sink.yaml:63:17: tables[0].columns.amount: no such type DECIMUL")
-	require.EqualError(t, c.Problem("tables[3].options.a.b", "x"), "/etc/sink/sink.yaml:89:5: tables[3].options.a.b: x")
+	require.EqualError(t, c.Problem("tables[3].options.a.b", "x"), "/etc/sink/sink.yaml:90:5: tables[3].options.a.b: x")
 }
 
 func TestDefaults(t *testing.T) {

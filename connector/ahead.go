@@ -68,7 +68,7 @@ type permit struct {
 	lane       *lane
 	schema     *table.Schema
 	shape      *debezium.Shape
-	key        []string
+	names, key []string
 	partitions int
 }
 
@@ -158,7 +158,7 @@ func (l *lanes) take(w *worker) *ahead {
 	}
 	for _, p := range l.permits {
 		if p.lane == in && p.schema == in.schema {
-			if bound, err := w.cfg.bind(p.schema, p.shape, p.key, p.partitions); err == nil {
+			if bound, err := w.cfg.bind(p.schema, p.shape, p.names, p.key, p.partitions); err == nil {
 				bound.unknown = len(bound.Unknown())
 				in.plans[p.shape] = bound
 			}
@@ -241,12 +241,13 @@ func (w *worker) permitAhead(p *partition, r *run, i int) {
 		return
 	}
 	key, err := w.intake.frame.KeyNames()
-	if err != nil || w.intake.plans[w.intake.frame.Shape] == nil {
+	names, unknown := w.names()
+	if err != nil || unknown != nil || w.intake.plans[w.intake.frame.Shape] == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lanes.permits = append(w.lanes.permits, permit{a.lane, w.schema, a.shape, key, p.log.partitions})
+	w.lanes.permits = append(w.lanes.permits, permit{a.lane, w.schema, a.shape, names, key, p.log.partitions})
 }
 
 // takeAhead takes the records of a run from i on that were read ahead and need no more looking at, up to the next stride. It

@@ -147,6 +147,9 @@ func (w *worker) judge(rec *kgo.Record, err error) error {
 	policy, reason := w.cfg.OnError, ""
 	if bad, ok := errors.AsType[*debezium.RecordError](err); ok {
 		reason = string(bad.Reason)
+		if bad.Reason == debezium.ReasonUnknown && w.cfg.SchemaChange != Evolve {
+			policy = w.cfg.SchemaChange
+		}
 	} else if refused, ok := errors.AsType[*refusal](err); ok {
 		reason = refused.reason
 		switch reason {
@@ -185,7 +188,7 @@ func wayOut(err error) error {
 	}
 	hint := "set on-error to dead-letter or skip to go on without the record"
 	if bad.Reason == debezium.ReasonUnknown {
-		hint = "name the column under `columns:`, or set schema-change to ignore to leave it out"
+		hint = "name the column under `columns:`, or set schema-change to ignore to leave it out, or `infer: true` to add such columns"
 	}
 	return fmt.Errorf("%w; %s", err, hint)
 }
@@ -258,6 +261,13 @@ func (w *worker) change(p *partition) error {
 	}
 	batch := w.writer.Batch()
 	event, err := plan.Append(f, batch)
+	for err != nil && w.infers() {
+		if plan, err = w.grow(err, p.log.partitions); err != nil {
+			return err
+		}
+		batch = w.writer.Batch()
+		event, err = plan.Append(f, batch)
+	}
 	if err != nil {
 		return err
 	}

@@ -139,6 +139,7 @@ func TestTwoMeetTheChange(t *testing.T) {
 		s, store := newStage(t, 2, crateTopic), object.NewMem()
 		mapping := crateTable()
 		declaredByEvents(&mapping)
+		mapping.Options["file.compression"] = "none" // its decoders would belong to one bubble
 		cfg := s.config(store, mapping)
 		cfg.UntilEnd, cfg.Checkpoint.Interval = false, time.Second
 		before, after := []declaredColumn{labelColumn}, []declaredColumn{labelColumn, gradeColumn}
@@ -166,5 +167,45 @@ func TestTwoMeetTheChange(t *testing.T) {
 		schema, err := manifest.LatestSchema(t.Context(), store, pathOf("orchard.crate"))
 		require.NoError(t, err)
 		require.EqualValues(t, 1, schema.ID, "one schema version for one change")
+	})
+}
+
+// TestTwoMeetUnlikeChanges: two instances meet a new column of one name and unlike types at once. The second is told what the first
+// made of it, and stops there.
+func TestTwoMeetUnlikeChanges(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 2, crateTopic), object.NewMem()
+		mapping := crateTable()
+		declaredByEvents(&mapping)
+		mapping.Options["file.compression"] = "none" // its decoders would belong to one bubble
+		cfg := s.config(store, mapping)
+		cfg.UntilEnd, cfg.Checkpoint.Interval = false, time.Second
+		first, second := s.start(cfg), s.start(cfg)
+		time.Sleep(20 * time.Second) // the group settles: a partition each
+		for round, columns := range [][2]declaredColumn{{labelColumn, labelColumn}, {gradeColumn, {name: "grade", connect: `"type":"string"`}}} {
+			for i := range 2 {
+				c := columns[i]
+				value := map[bool]string{true: "7", false: `"a"`}[c.connect == gradeColumn.connect]
+				e := declaredEvent("c", 10*round+i, []declaredColumn{c}, "", fmt.Sprintf(`{"id":%d,%q:%s}`, 10*round+i, c.name, value))
+				e.partition = int32(i)
+				s.emit(crateTopic, e)
+			}
+			time.Sleep(20 * time.Second)
+			if round == 0 {
+				require.Len(t, first.c.Stats().Tables[0].Positions, 1, "a partition each")
+				require.Len(t, second.c.Stats().Tables[0].Positions, 1, "a partition each")
+			}
+		}
+		problems := ""
+		for _, p := range []*process{first, second} {
+			problems += p.c.Stats().Tables[0].Problem
+			if p.c.Stats().Tables[0].Problem == "" {
+				require.NoError(t, p.end())
+			} else {
+				require.Error(t, p.end())
+			}
+		}
+		require.Regexp(t, "offset 1: .*column grade is (INT, which cannot take in STRING|STRING, which cannot take in INT)", problems)
+		require.Len(t, rowsOf(t, store, "orchard.crate"), 3)
 	})
 }

@@ -177,7 +177,8 @@ func (w *worker) recovered() {
 // final reports errors of a commit that trying the same again cannot mend.
 func final(err error) bool {
 	_, state := errors.AsType[*commit.StateError](err)
-	return state || readAgain(err) || errors.Is(err, commit.ErrConflict)
+	_, unlike := errors.AsType[*table.IncompatibleError](err) // of another instance's change of the schema
+	return state || unlike || readAgain(err) || errors.Is(err, commit.ErrConflict)
 }
 
 // readAgain reports errors after which the table's records have to be read again from its newest snapshot.

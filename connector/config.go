@@ -87,6 +87,7 @@ type Table struct {
 	PartitionBy []string
 	Options     map[string]string
 	Columns     []table.Field // declared by the user, where events carry no types
+	Infer       bool          // columns that are not declared follow the values, where events carry no types
 
 	OnError         Policy // Fail, DeadLetter, Skip
 	OnMissingBefore Policy // Fail, DeadLetter, Accept

@@ -74,7 +74,11 @@ func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
 	if err := w.checkKey(w.schema, w.cfg.Shaping.columns(key), partitions); err != nil {
 		return nil, err
 	}
-	p, err := w.cfg.bind(w.schema, f.Shape, key, partitions)
+	names, err := w.names()
+	if err != nil {
+		return nil, err
+	}
+	p, err := w.cfg.bind(w.schema, f.Shape, names, key, partitions)
 	if unbound, bad := errors.AsType[*refusal](err); bad && unbound.reason == reasonSchema {
 		unbound.err = fmt.Errorf("%s: %w", w.at(), unbound.err)
 	}
@@ -86,11 +90,11 @@ func (w *worker) plan(ctx context.Context, partitions int) (*plan, error) {
 	return p, nil
 }
 
-// bind makes a plan for records of a shape and key in a topic of so many partitions. It may be called by any goroutine that the
-// shape belongs to.
-func (t *Table) bind(schema *table.Schema, shape *debezium.Shape, key []string, partitions int) (*plan, error) {
+// bind makes a plan for records of a shape and key in a topic of so many partitions; names are those of their fields where no
+// shape has them. It may be called by any goroutine that the shape belongs to.
+func (t *Table) bind(schema *table.Schema, shape *debezium.Shape, names, key []string, partitions int) (*plan, error) {
 	shaping := &t.Shaping
-	called, err := t.sourceSchema(schema, shape)
+	called, err := t.sourceSchema(schema, shape, names)
 	if err != nil {
 		return nil, &refusal{reason: reasonSchema, err: err}
 	}
@@ -100,8 +104,8 @@ func (t *Table) bind(schema *table.Schema, shape *debezium.Shape, key []string, 
 	}
 	bound, err := debezium.Bind(called, shape, debezium.Options{
 		Types: t.Types, Absent: t.Absent, Metadata: t.Metadata, Key: same,
-		FailUnknown: shape == nil && t.SchemaChange != Ignore,
-		Computed:    shaping.computedNames(), Ignore: shaping.ignored(),
+		FailUnknown: shape == nil && t.SchemaChange != Ignore, PassNull: shape == nil && t.Infer && t.SchemaChange != Ignore,
+		Computed: shaping.computedNames(), Ignore: shaping.ignored(),
 	})
 	if err != nil {
 		return nil, &refusal{reason: "schema", err: err}

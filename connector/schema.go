@@ -154,6 +154,12 @@ func (w *worker) checkKeyGrown(key []string) error {
 // fields returns the columns that a shape and the configuration ask of the table.
 func (w *worker) fields(shape *debezium.Shape) ([]table.Field, error) {
 	var fields []table.Field
+	if shape == nil && w.cfg.Infer && w.schema == nil {
+		var err error
+		if fields, err = w.inferred(); err != nil {
+			return nil, err
+		}
+	}
 	if shape != nil {
 		row, err := shape.Fields(w.cfg.Types)
 		if err != nil {
@@ -178,14 +184,17 @@ func (w *worker) fields(shape *debezium.Shape) ([]table.Field, error) {
 	return w.cfg.Fields(fields, known)
 }
 
-// sourceSchema returns a table's schema in the words of the source.
-func (t *Table) sourceSchema(schema *table.Schema, shape *debezium.Shape) (*table.Schema, error) {
+// sourceSchema returns a table's schema in the words of the source: of a shape, or of the names that fields have without one.
+func (t *Table) sourceSchema(schema *table.Schema, shape *debezium.Shape, names []string) (*table.Schema, error) {
 	var sources []table.Field
 	if shape != nil && !t.Shaping.plain() {
 		var err error
 		if sources, err = shape.Fields(t.Types); err != nil {
 			return nil, err
 		}
+	}
+	for _, name := range names {
+		sources = append(sources, table.Field{Name: name})
 	}
 	aside := append(t.Shaping.computedNames(), slices.Collect(maps.Keys(t.Metadata))...)
 	return t.Shaping.sourceSchema(schema, sources, aside), nil
@@ -205,8 +214,8 @@ func (w *worker) asides() ([]table.Field, error) {
 // create makes the table from what the first record declares, or from the configuration. When another instance was
 // first, its table is taken.
 func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string) error {
-	if shape == nil && len(w.cfg.Columns) == 0 {
-		return fmt.Errorf("%s: the events carry no types (schemas.enable=false) and the table does not exist: name its columns under `columns:`, create the table beforehand, or have Debezium send schemas", w.at())
+	if shape == nil && len(w.cfg.Columns) == 0 && !w.cfg.Infer {
+		return fmt.Errorf("%s: the events carry no types (schemas.enable=false) and the table does not exist: name its columns under `columns:`, set `infer: true` to take them from the values, create the table beforehand, or have Debezium send schemas", w.at())
 	}
 	key = w.cfg.Shaping.columns(key)
 	primaryKey := w.cfg.PrimaryKey
@@ -234,6 +243,9 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 	}
 	fields, err := w.fields(shape)
 	if err != nil {
+		return err
+	}
+	if err := w.checkInferred(shape, fields, slices.Concat(primaryKey, w.cfg.PartitionBy)); err != nil {
 		return err
 	}
 	if err := errors.Join(hasColumns(fields, "partition-by", w.cfg.PartitionBy), hasColumns(fields, "primary-key", primaryKey)); err != nil {
@@ -309,6 +321,9 @@ func (w *worker) evolve(ctx context.Context, want []table.Field) error {
 		schema, _, err := w.committer.Evolve(ctx, want)
 		return schema, err
 	})
+	if _, unlike := errors.AsType[*table.IncompatibleError](err); unlike {
+		return &refusal{reason: reasonSchema, err: fmt.Errorf("%s: %w; another instance has just changed it", w.at(), err)}
+	}
 	if err != nil {
 		return err
 	}

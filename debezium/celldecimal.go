@@ -165,6 +165,9 @@ func decimalOfBytes(c *cell, v *table.Vector, b []byte) error {
 }
 
 func (c *cell) unscaledBytes(v *table.Vector, b []byte, scale int) error {
+	if len(b) == 0 {
+		return c.wrong("no byte at all") // java.math.BigInteger has at least one
+	}
 	var d decimal
 	if d.setBytes(b, scale) {
 		if scale >= negativeScale {

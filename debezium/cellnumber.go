@@ -194,7 +194,8 @@ var pow10float = func() (p [23]float64) {
 }()
 
 // floatOfNumber reads the nearest float, as the source printed it. Whole numbers beyond the exact range were no floats at
-// the source, or not certainly: they have to be exact.
+// the source, or not certainly: they have to be exact; and nothing that was printed of a float has more digits than floats are
+// printed with.
 func floatOfNumber(c *cell, v *table.Vector, n *number) error {
 	if n.whole && c.from.sort == sortAny {
 		return decimalOfNumber(c, v, n)
@@ -213,8 +214,8 @@ func floatOfNumber(c *cell, v *table.Vector, n *number) error {
 		return nil
 	}
 	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(n.raw), len(n.raw)), c.floatBits())
-	if err != nil {
-		return c.misfit(string(n.raw))
+	if err != nil || c.from.sort == sortAny && !n.isFloat(c.floatBits()) {
+		return c.misfit(show(n.raw))
 	}
 	return setFloat(c, v, f)
 }

@@ -65,6 +65,11 @@
 // is in days; text is ISO 8601. Text in a DECIMAL or in BYTES is read in the stated mode, or in the one way in which it can be read;
 // a text with two readings is a bad record ([DecimalMode], [BinaryMode]). An object {"scale", "value"} is a decimal.
 //
+// [Frame.Infer] tells what columns the values of an event ask for: null nothing; true and false BOOLEAN; a whole number BIGINT,
+// beyond 64 bits DECIMAL(38, 0); any other number DOUBLE if it has no more digits than a DOUBLE is printed with (17), else
+// DECIMAL(38, 18); what is left STRING. A BIGINT becomes a DECIMAL for what it cannot hold, and what exists is widened to what the
+// value needs; numbers never become text.
+//
 // # What is not known
 //
 // Null stands for it. Where the column is NOT NULL, a row of AppendKey, and a column that was not sent, hold a filler that

@@ -24,6 +24,8 @@ type Options struct {
 	// FailUnknown makes a field that the table does not have a bad record. Otherwise it is left out, counted in
 	// Event.Unknown and listed by [Plan.Unknown].
 	FailUnknown bool
+	// PassNull lets a null pass under FailUnknown, untold: a column that is added later is null in this row, too.
+	PassNull bool
 	// Ignore names fields of the row that are left out on purpose: they are neither unknown nor read. nil: none.
 	Ignore func(field string) bool
 	// Metadata fills table columns from the record instead of the row: column to kind.

@@ -154,7 +154,7 @@ func (w *fieldSet) add(p *Plan, name string) int {
 		return -1
 	}
 	unknown := !w.quiet && !p.ignores(name)
-	if unknown {
+	if unknown && !p.opts.PassNull {
 		p.unknown = append(p.unknown, name)
 	}
 	w.fields = append(w.fields, field{name: name, token: tokenOf(name), col: -1, unknown: unknown})
@@ -169,6 +169,9 @@ func (w *fieldSet) other(p *Plan, f *Frame, r *reader, fd *field, dst *table.Bat
 		w.special[fd.special] = r.i
 	}
 	if fd.col < 0 {
+		if fd.unknown && p.opts.PassNull && r.i < len(r.b) && r.b[r.i] == 'n' {
+			return r.literal("null")
+		}
 		if fd.unknown || fd.special != notSpecial && f.Kind != KindFlat {
 			p.unknownHere++
 			if p.opts.FailUnknown {

@@ -82,6 +82,7 @@ func (m *mapper) table(registry *debezium.Registry) connector.Table {
 		PartitionBy:     m.t.PartitionBy,
 		Options:         m.t.Options,
 		Columns:         m.columns(),
+		Infer:           m.t.Infer,
 		OnError:         connector.Policy(m.t.OnError),
 		OnMissingBefore: connector.Policy(m.t.OnMissingBefore),
 		OnTruncate:      connector.Policy(m.t.OnTruncate),
