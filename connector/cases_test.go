@@ -164,14 +164,19 @@ func (s *stage) start(cfg Config) *process {
 	return p
 }
 
-// kill ends the process without a word to brokers or store.
-func (p *process) kill() {
+// cut takes the brokers away for good.
+func (p *process) cut() {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.dead = true
 	for _, c := range p.conns {
 		c.Close()
 	}
-	p.mu.Unlock()
+}
+
+// kill ends the process without a word to brokers or store.
+func (p *process) kill() {
+	p.cut()
 	p.c.endLife(errors.New("killed"))
 	p.stop()
 	<-p.ended

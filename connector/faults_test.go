@@ -216,3 +216,24 @@ func TestStopInRebalance(t *testing.T) {
 		}
 	})
 }
+
+// A process that is told to stop while its brokers go away leaves no goroutine behind: when it closes, its client finds the error
+// of the group, and one of its goroutines waited for ever for somebody to say that it was seen.
+func TestStopWithoutBrokers(t *testing.T) {
+	for range 20 { // who of the client's goroutines is first is up to the scheduler
+		onStage(t, func(t *testing.T) {
+			s := newStage(t, 1, crateTopic)
+			s.cluster.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
+				s.cluster.SleepControl(func() { time.Sleep(time.Minute) }) // it is in the group, and polls not yet
+				return nil, nil, false
+			})
+			cfg := s.quickly(object.NewMem())
+			cfg.UntilEnd = false
+			p := s.start(cfg)
+			time.Sleep(10 * time.Second)
+			p.cut()
+			require.NoError(t, p.end())
+			time.Sleep(time.Minute) // the broker's own wait ends
+		})
+	}
+}

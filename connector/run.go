@@ -96,7 +96,7 @@ func newConnector(ctx context.Context, cfg Config) *Connector {
 // UntilEnd. It returns an error when every table has stopped, when a table had stopped at the end, or when the brokers
 // cannot be used. It is called once.
 func (c *Connector) Run(ctx context.Context) error {
-	defer c.client.Close()
+	defer c.close()
 	defer c.endLife(nil)
 	if err := c.start(ctx); err != nil {
 		c.endLife(err)
@@ -120,6 +120,13 @@ func (c *Connector) Run(ctx context.Context) error {
 		err = nil // told by tables' own problems, or nothing to tell
 	}
 	return errors.Join(err, c.problems())
+}
+
+// close ends the client. Closing polls once more, and would keep what leaves the group waiting for an AllowRebalance when that
+// poll finds something.
+func (c *Connector) close() {
+	c.client.Close()
+	c.client.AllowRebalance()
 }
 
 var errStopTooLong = errors.New("the last checkpoint took longer than shutdown-timeout")
