@@ -10,6 +10,20 @@
 //	order       of two changes of a key the later has the higher sequence number (I5)
 //	maps        never go back; snapshot ids are dense (I6); no file is missing (I7); group offsets follow (I4)
 //
+//	files       after orphans are removed there is what the snapshots name and nothing else; without faults at once
+//	letters     each poison record has one, no other record has
+//
+// What a hundred seeds are made of is counted, and a kind that none of them has met fails the test (met):
+//
+//	source      hot keys, changed keys, deletes and new inserts of a key, tombstones with and without a delete, TRUNCATE, new
+//	            columns, events sent again, poison, transactions that commit and abort, several tables in one topic
+//	instances   starts, stops, kills, pauses longer than the session, lost connections, rebalances of both protocols, tiny
+//	            memory (spills), checkpoints from 20 ms to 20 s, stores that take up to 400 ms a call
+//	stores      errors before and after the effect, lost answers, "exists already" for one's own object, objects not yet
+//	            seen, calls that take half a minute, nothing but errors for a while
+//	brokers     errors by kind of request, coordinators and partitions that move
+//	strangers   rows, compactions and expiries of another program; those of our own instances
+//
 // Beside them fixed scenes have the n-th call of the store, or request to the brokers, go wrong in every way, for every n.
 //
 // The tests need the build tag synctests, which has Kafka's client wait for its locks in virtual time, too. `make test` runs a

@@ -23,16 +23,20 @@ func eventText(f *feed, c change) []byte {
 	if c.op == 'x' {
 		return []byte(`{"schema":`)
 	}
+	op := c.op
+	if op == 'e' {
+		c.before, op = nil, 't'
+	}
 	row := rowSchema[0]
 	if f.wide {
 		row = rowSchema[1]
 	}
 	return fmt.Appendf(nil, `{"schema":{"type":"struct","fields":[{%s,"field":"before"},{%s,"field":"after"},`+
 		`{"type":"struct","fields":[{"type":"string","optional":false,"field":"connector"},{"type":"string","optional":false,"field":"name"},`+
-		`{"type":"string","optional":false,"field":"db"},{"type":"string","optional":false,"field":"schema"},{"type":"string","optional":false,"field":"table"},{"type":"int64","optional":true,"field":"lsn"}],"optional":false,"name":"Source","field":"source"},`+
+		`{"type":"string","optional":false,"field":"db"},{"type":"string","optional":false,"field":"schema"},{"type":"string","optional":false,"field":"table"},{"type":"int64","optional":true,"field":"lsn"},{"type":"int64","optional":true,"field":"ts_ms"}],"optional":false,"name":"Source","field":"source"},`+
 		`{"type":"string","optional":false,"field":"op"},{"type":"int64","optional":true,"field":"ts_ms"}],"optional":false,"name":"Envelope"},`+
-		`"payload":{"before":%s,"after":%s,"source":{"connector":"postgresql","name":"sim","db":"sim","schema":"public","table":"%s","lsn":%d},"op":"%c","ts_ms":1}}`,
-		row, row, itemText(f, c.before), itemText(f, c.after), f.source, f.count, c.op)
+		`"payload":{"before":%s,"after":%s,"source":{"connector":"postgresql","name":"sim","db":"sim","schema":"public","table":"%s","lsn":%d,"ts_ms":%d},"op":"%c","ts_ms":1}}`,
+		row, row, itemText(f, c.before), itemText(f, c.after), f.source, c.lsn, c.lsn, op)
 }
 
 func itemText(f *feed, it *item) string {

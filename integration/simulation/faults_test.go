@@ -31,7 +31,7 @@ func scene(t *testing.T, protocol connector.Protocol, setUp func(w *world), over
 	if setUp != nil {
 		setUp(w)
 	}
-	l := limits{connector.Checkpoint{Interval: 500 * time.Millisecond, Bytes: 1 << 20, Records: 8}, 64 << 10, time.Millisecond, 1 << 20}
+	l := limits{connector.Checkpoint{Interval: 500 * time.Millisecond, Bytes: 1 << 20, Records: 8}, 4 << 10, time.Millisecond, 1 << 20, 0}
 	i := w.start(l, over(w.objects))
 	time.Sleep(3 * time.Second)
 	for range 3 {

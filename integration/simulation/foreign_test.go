@@ -36,10 +36,12 @@ func (w *world) foreign() {
 	require.NoError(w.t, err)
 	if roll == 1 {
 		report, err := keeper.Compact(ctx, upkeep.Scope{})
+		w.met.add("foreign compactions", 1)
 		w.say("the stranger compacts %s: %+v, %v", t.Name, report, err)
 		return
 	}
 	report, err := keeper.Expire(ctx)
+	w.met.add("foreign expiries", 1)
 	w.say("the stranger expires %s: %+v, %v", t.Name, report, err)
 }
 
@@ -79,6 +81,7 @@ func (w *world) append(name string, path table.Path, schema *table.Schema) {
 	result, err := committer.Commit(ctx, delta)
 	w.say("the stranger appends to %s: %v, %v", name, result, err)
 	if err == nil {
+		w.met.add("foreign rows", len(texts))
 		for _, text := range texts {
 			w.theirs[name+text] = true
 		}

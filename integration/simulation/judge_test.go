@@ -4,7 +4,6 @@ package simulation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sink/connector"
 	"sink/table"
 	"sink/table/datafile"
 	"sink/table/manifest"
@@ -58,6 +56,7 @@ type judge struct {
 	place   map[record]int64
 	got     map[record][]string
 	fold    map[string]row
+	emptied map[record]bool  // truncations that took rows
 	last    map[string]int64 // sequence number of the newest change of a key
 }
 
@@ -77,9 +76,7 @@ func (w *world) judge(calm bool) {
 		j.history()
 		j.compare()
 		j.groupCommits(end)
-		if calm {
-			j.orphans()
-		}
+		j.leftovers(calm)
 	}
 	w.letters()
 	require.Empty(w.t, w.theirs, "rows that the stranger has committed")
@@ -88,7 +85,7 @@ func (w *world) judge(calm bool) {
 func newJudge(w *world, cfg *target) *judge {
 	j := &judge{
 		t: w.t, w: w, cfg: cfg, path: pathOf(cfg.Name), files: map[string][]row{}, past: past{w.objects}, place: map[record]int64{}, got: map[record][]string{},
-		fold: map[string]row{}, last: map[string]int64{},
+		fold: map[string]row{}, emptied: map[record]bool{}, last: map[string]int64{},
 	}
 	return j
 }
@@ -122,6 +119,7 @@ func (j *judge) history() {
 	}
 	earliest, _, err := manifest.Earliest(ctx, j.w.objects, j.path)
 	require.NoError(j.t, err)
+	j.w.met.add("expiries", int(earliest-1))
 	for id := int64(1); id <= latest; id++ {
 		store := object.Store(j.past)
 		if id >= earliest {
@@ -172,6 +170,9 @@ func (j *judge) advance(s *manifest.Snapshot, now table.Offsets) {
 		}
 	}
 	if s.CommitKind != manifest.Append {
+		if s.CommitUser == group {
+			j.w.met.add("compactions", 1)
+		}
 		require.Equal(j.t, manifest.Compact, s.CommitKind)
 		require.Equal(j.t, j.offsetsOf(id-1), now, "%s: snapshot %d: a compaction moves no offset", j.path, id)
 		require.Empty(j.t, s.ChangelogList)
@@ -203,7 +204,12 @@ func (j *judge) replay(id int64, f *table.File, highest int64, user string) {
 			j.fold[r.key], j.last[r.key] = r, r.seq
 			continue
 		}
-		require.True(j.t, j.covered(id, r.tp, r.at), "%s: the map goes from %v to %v (I2)", where, j.offsetsOf(id - 1)[r.tp], j.offsetsOf(id)[r.tp])
+		if gone, ok := j.fold[r.key]; ok && r.kind == table.Delete && gone.text == r.text {
+			if at, ok = j.truncated(id, r); !ok {
+				continue
+			}
+		}
+		require.True(j.t, j.covered(id, at.tp, at.at), "%s: the map goes from %v to %v (I2)", where, j.offsetsOf(id - 1)[at.tp], j.offsetsOf(id)[at.tp])
 		if other, ok := j.place[at]; ok {
 			require.Equal(j.t, id, other, "%s: the record is in two snapshots (I2)", where)
 		}
@@ -321,6 +327,9 @@ func (j *judge) expect(s *sent) []wanted {
 		text += fmt.Sprintf(`,"_t":%q,"_p":%d,"_o":%d}`, s.tp.Topic, s.tp.Partition, s.offset)
 		return wanted{kind, j.key(it.id, it.region), text}
 	}
+	if s.again && j.cfg.Deduplicate {
+		return nil
+	}
 	switch s.op {
 	case 'c', 'r':
 		return []wanted{one(table.Insert, s.after)}
@@ -353,6 +362,12 @@ func (j *judge) compare() {
 			} else {
 				rows[x.key] = x.text
 			}
+		}
+		if s.op == 'e' {
+			for _, text := range rows {
+				want = append(want, table.Delete.String()+text)
+			}
+			clear(rows)
 		}
 		at := record{s.tp, s.offset}
 		got := j.got[at]
@@ -403,7 +418,7 @@ func (j *judge) scan() []string {
 func (j *judge) groupCommits(end map[table.TopicPartition]int64) {
 	rows := map[table.TopicPartition][]int64{}
 	for i := range j.w.source.log {
-		if s := &j.w.source.log[i]; j.concerns(s) && len(j.expect(s)) > 0 {
+		if s := &j.w.source.log[i]; j.concerns(s) && (len(j.expect(s)) > 0 || j.emptied[record{s.tp, s.offset}]) {
 			rows[s.tp] = append(rows[s.tp], s.offset)
 		}
 	}
@@ -426,75 +441,4 @@ func (j *judge) groupCommits(end map[table.TopicPartition]int64) {
 			require.True(j.t, found, "the group never heard of the end of %v", tp)
 		}
 	}
-}
-
-// orphans looks for files that no snapshot names. A run without faults leaves none.
-func (j *judge) orphans() {
-	ctx := context.Background()
-	named := map[string]bool{}
-	ids, err := manifest.SnapshotIDs(ctx, j.w.objects, j.path)
-	require.NoError(j.t, err)
-	for _, id := range ids {
-		s, err := manifest.ReadSnapshot(ctx, j.w.objects, j.path, id)
-		require.NoError(j.t, err)
-		for _, list := range []string{s.BaseList, s.DeltaList, s.ChangelogList} {
-			if list == "" {
-				continue
-			}
-			named[list] = true
-			entries, err := manifest.ReadList(ctx, j.w.objects, j.path, list)
-			require.NoError(j.t, err)
-			for _, e := range entries {
-				named[e.Name] = true
-			}
-		}
-	}
-	for _, id := range ids {
-		s, err := manifest.ReadSnapshot(ctx, j.w.objects, j.path, id)
-		require.NoError(j.t, err)
-		live, err := manifest.ReadLive(ctx, j.w.objects, j.path, s, nil)
-		require.NoError(j.t, err)
-		changes, err := manifest.ReadChangelog(ctx, j.w.objects, j.path, s, nil)
-		require.NoError(j.t, err)
-		for _, f := range append(live, changes...) {
-			named[f.Name] = true
-		}
-	}
-	for info, err := range j.w.objects.List(ctx, string(j.path)+"/") {
-		require.NoError(j.t, err)
-		if strings.Contains(info.Name, "/manifest/") || strings.Contains(info.Name, "/bucket-") {
-			require.True(j.t, named[info.Name[strings.LastIndexByte(info.Name, '/')+1:]], "%s is named by no snapshot", info.Name)
-		}
-	}
-}
-
-// letters checks that every poison record is in a dead letter.
-func (w *world) letters() {
-	type place struct {
-		Table, Topic string
-		Partition    int32
-		Offset       int64
-	}
-	found := map[place]bool{}
-	for info, err := range w.objects.List(context.Background(), "_dead/") {
-		require.NoError(w.t, err)
-		text, err := w.objects.Get(context.Background(), info.Name)
-		require.NoError(w.t, err)
-		for line := range strings.Lines(string(text)) {
-			var p place
-			require.NoError(w.t, json.Unmarshal([]byte(line), &p))
-			found[p] = true
-		}
-	}
-	for i := range w.targets {
-		t := &w.targets[i]
-		for _, s := range w.source.log {
-			if s.op == 'x' && t.OnError == connector.DeadLetter && slices.Contains(t.Topics, s.tp.Topic) {
-				p := place{t.Name, s.tp.Topic, s.tp.Partition, s.offset}
-				require.True(w.t, found[p], "no dead letter of %+v", p)
-				delete(found, p)
-			}
-		}
-	}
-	require.Empty(w.t, found, "letters of records that are not poison")
 }

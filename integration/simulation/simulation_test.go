@@ -33,10 +33,14 @@ var (
 // SINK_TEST_LOG=1 shows what happened, with what the instances logged.
 func TestSimulation(t *testing.T) {
 	warmUp(t)
+	met := &met{counts: map[string]int{}}
+	if *countFlag >= 100 {
+		t.Cleanup(func() { met.check(t) })
+	}
 	for seed := *seedFlag; seed < *seedFlag+uint64(*countFlag); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { simulate(t, seed) })
+			synctest.Test(t, func(t *testing.T) { simulate(t, seed, met) })
 		})
 	}
 }
@@ -51,10 +55,11 @@ type plan struct {
 	protocol connector.Protocol
 }
 
-func simulate(t *testing.T, seed uint64) {
+func simulate(t *testing.T, seed uint64, met *met) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	w := newWorld(t, rnd)
 	defer w.close()
+	w.met = met
 	p := plan{calm: rnd.IntN(5) == 0, steps: 10 + rnd.IntN(40), most: 1 + rnd.IntN(3), events: 1 + rnd.IntN(30), protocol: connector.Classic}
 	p.stranger = !p.calm && rnd.IntN(4) == 0
 	if rnd.IntN(3) == 0 {
@@ -67,7 +72,7 @@ func simulate(t *testing.T, seed uint64) {
 	}
 	for _, i := range w.instances {
 		i.line.release()
-		i.store.set(clear)
+		i.store.set(fair)
 	}
 	for _, i := range w.instances {
 		i.stop()
@@ -77,6 +82,7 @@ func simulate(t *testing.T, seed uint64) {
 	}
 	w.drain()
 	w.judge(p.calm)
+	w.tell(met)
 }
 
 // act lets one thing happen.
@@ -91,13 +97,17 @@ func (w *world) act(p plan) {
 	case roll < 70:
 		time.Sleep(time.Duration(w.rnd.IntN(4000)) * time.Millisecond)
 	case len(alive) == 0 || roll < 80 && len(alive) < p.most:
-		w.start(w.limits(), w.objects)
+		w.start(w.limits(p), w.objects)
 	case roll < 85:
 		i := alive[w.rnd.IntN(len(alive))]
 		w.say("%s is asked to stop", i.name)
 		i.stop()
 	case !p.calm:
-		w.harm(alive[w.rnd.IntN(len(alive))])
+		if w.rnd.IntN(2) == 0 { // in the middle of a checkpoint, with luck
+			w.source.step(p.events)
+			time.Sleep(time.Duration(w.rnd.IntN(400)) * time.Millisecond)
+		}
+		w.harm(p, alive[w.rnd.IntN(len(alive))], len(alive) == 1)
 	}
 }
 
@@ -115,31 +125,45 @@ func (w *world) alive() []*instance {
 	return alive
 }
 
-func (w *world) limits() limits {
+func (w *world) limits(p plan) limits {
 	r := w.rnd
+	store := []time.Duration{0, 1, 10, 50, 400}
+	if p.calm {
+		store = store[:3] // the last checkpoint ends in time
+	}
 	pick := func(values ...int64) int64 { return values[r.IntN(len(values))] }
 	return limits{
 		checkpoint: connector.Checkpoint{
 			Interval: time.Duration(pick(20, 500, 3000, 20000)) * time.Millisecond, Records: pick(2, 10, 50, 100000), Bytes: pick(4<<10, 64<<10, 1<<30),
 		},
-		memory: pick(64<<10, 256<<10, 1<<20, 64<<20), latency: time.Duration(pick(1, 1, 20, 300)) * time.Millisecond, fetch: int32(pick(1, 1<<20)),
+		memory: pick(4<<10, 16<<10, 256<<10, 64<<20), latency: time.Duration(pick(1, 1, 20, 300)) * time.Millisecond, fetch: int32(pick(1, 1<<20)),
+		store: store[r.IntN(len(store))] * time.Millisecond,
 	}
 }
 
-// harm does something to an instance.
-func (w *world) harm(i *instance) {
+// harm does something to an instance, which may be the only one.
+func (w *world) harm(p plan, i *instance, alone bool) {
 	switch w.rnd.IntN(6) {
 	case 0:
 		w.say("%s is killed", i.name)
+		w.met.add("kills", 1)
 		i.kill()
 	case 1:
 		pause := time.Duration(1+w.rnd.IntN(60)) * time.Second
 		w.say("%s sleeps for %v", i.name, pause)
+		w.met.add("pauses", 1)
 		i.held = true
 		i.line.hold()
 		time.AfterFunc(pause, func() { w.say("%s wakes", i.name); i.line.release() })
+		if w.rnd.IntN(2) == 0 { // others have its partitions when it wakes
+			if alone {
+				w.start(w.limits(p), w.objects)
+			}
+			time.Sleep(time.Duration(12+w.rnd.IntN(50)) * time.Second)
+		}
 	case 2:
 		w.say("%s loses its connections", i.name)
+		w.met.add("cuts", 1)
 		i.line.cut()
 	case 3, 4:
 		w.storm(i)
@@ -159,8 +183,9 @@ func (w *world) storm(i *instance) {
 	bad := weathers[r.IntN(len(weathers))]
 	spell := time.Duration(1+r.IntN(90)) * time.Second
 	w.say("%s has bad weather for %v: %+v", i.name, spell, bad)
+	w.met.add("storms", 1)
 	i.store.set(bad)
-	time.AfterFunc(spell, func() { i.store.set(clear) })
+	time.AfterFunc(spell, func() { i.store.set(fair) })
 }
 
 // trouble makes the brokers answer some requests with an error, or moves what they lead.
@@ -169,16 +194,19 @@ func (w *world) trouble() {
 	switch r.IntN(4) {
 	case 0:
 		w.say("coordinators move")
+		w.met.add("coordinators moved", 1)
 		w.brokers.RehashCoordinators()
 	case 1:
 		f := w.source.feeds[r.IntN(len(w.source.feeds))]
 		w.say("a partition of %s moves", f.topic)
+		w.met.add("partitions moved", 1)
 		_ = w.brokers.MoveTopicPartition(f.topic, r.Int32N(f.partitions), r.Int32N(2))
 	default:
 		keys := []kmsg.Key{kmsg.Fetch, kmsg.OffsetCommit, kmsg.Heartbeat, kmsg.JoinGroup, kmsg.SyncGroup, kmsg.OffsetFetch, kmsg.ListOffsets, kmsg.ConsumerGroupHeartbeat}
 		errs := []*kerr.Error{kerr.NotCoordinator, kerr.CoordinatorLoadInProgress, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.NotLeaderForPartition, kerr.UnknownServerError, kerr.RequestTimedOut}
 		f := kfake.Fault{Keys: []kmsg.Key{keys[r.IntN(len(keys))]}, Err: errs[r.IntN(len(errs))], Count: 1 + r.IntN(5), TopLevel: r.IntN(2) == 0}
 		w.say("brokers answer %v with %v, %d times", f.Keys[0], f.Err.Message, f.Count)
+		w.met.add("broker errors", 1)
 		w.brokers.Fault(f)
 	}
 }

@@ -27,9 +27,11 @@ type item struct {
 
 // change is what one record tells.
 type change struct {
-	op     byte // c, r, u, d; t: the tombstone after a delete; k: a tombstone alone; x: poison
+	op     byte // c, r, u, d; t: the tombstone after a delete; k: a tombstone alone; e: all rows went; x: poison
 	before *item
 	after  *item
+	lsn    int64 // place in the database's log; a delete and a create of a changed key share one
+	again  bool  // sent once more
 }
 
 // sent is a record that the brokers have acknowledged, and that no transaction has taken back.
@@ -50,6 +52,8 @@ type feed struct {
 	lone       bool // sends tombstones without a delete
 	rekeys     bool // sends updates that change the key
 	poison     bool
+	truncates  bool // is emptied now and then
+	repeats    bool // sends its last events again now and then, as after a restart of Debezium
 
 	rows  map[int64]*item
 	owed  []int64 // deletes whose tombstones come with the next step
@@ -69,6 +73,9 @@ type source struct {
 	txn   *kgo.Client
 	log   []sent
 	fresh []outgoing // of the step under way
+	lsn   int64
+
+	aborted int // transactions
 }
 
 type outgoing struct {
@@ -121,6 +128,7 @@ func (s *source) step(n int) {
 	commits := s.rnd.IntN(4) > 0
 	require.NoError(s.t, s.txn.EndTransaction(context.Background(), kgo.TransactionEndTry(commits)))
 	if !commits {
+		s.aborted++
 		f.rows, f.owed = rows, owed
 		return
 	}
@@ -150,6 +158,12 @@ func (s *source) emit(f *feed, c change) {
 		it = c.before
 	}
 	r := &kgo.Record{Topic: f.topic, Partition: f.partition(it.id), Key: keyText(it.id)}
+	if c.op == 'e' {
+		r.Key = nil
+	}
+	if !c.again {
+		c.lsn = s.lsn
+	}
 	if c.op != 't' && c.op != 'k' {
 		r.Value = eventText(f, c)
 	}
@@ -159,6 +173,15 @@ func (s *source) emit(f *feed, c change) {
 // event changes one row. Low ids are hot.
 func (s *source) event(f *feed) {
 	f.count++
+	s.lsn++
+	if f.truncates && s.rnd.IntN(60) == 0 {
+		s.empty(f)
+		return
+	}
+	if f.repeats && s.rnd.IntN(40) == 0 {
+		s.repeat(f)
+		return
+	}
 	if !f.wide && s.rnd.IntN(80) == 0 {
 		f.wide = true
 	}

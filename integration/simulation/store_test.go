@@ -28,13 +28,14 @@ type weather struct {
 	delay  time.Duration
 }
 
-// clear is a store as it should be.
-var clear weather
+// fair is a store as it should be.
+var fair weather
 
 // store is one instance's way to the shared objects. It shares its fate with the line: held and killed alike.
 type store struct {
 	object.Store
-	line *line
+	line    *line
+	latency time.Duration
 
 	mu      sync.Mutex
 	rnd     *rand.Rand
@@ -42,8 +43,8 @@ type store struct {
 	known   map[string]bool // objects
 }
 
-func newStore(inner object.Store, l *line, rnd *rand.Rand) *store {
-	return &store{Store: inner, line: l, rnd: rnd, known: map[string]bool{}}
+func newStore(inner object.Store, l *line, latency time.Duration, rnd *rand.Rand) *store {
+	return &store{Store: inner, line: l, latency: latency, rnd: rnd, known: map[string]bool{}}
 }
 
 func (s *store) set(w weather) {
@@ -75,9 +76,9 @@ func (s *store) call(ctx context.Context, name string, do func(luck) error) erro
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	l := s.draw()
-	if l.delay > 0 {
+	if wait := l.delay + s.latency; wait > 0 {
 		select {
-		case <-time.After(l.delay):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", name, ctx.Err())
 		}

@@ -30,6 +30,9 @@ import (
 
 const group = "sim"
 
+// letterTopic is where the poison of one table goes; that of another goes to files.
+const letterTopic = "letters"
+
 // world is all that there is in one run: brokers, objects, databases and instances.
 type world struct {
 	t        *testing.T
@@ -48,6 +51,7 @@ type world struct {
 	strange int64           // rows that the stranger has made up
 	theirs  map[string]bool // by table and text: the rows that the stranger has committed
 
+	met       *met
 	instances []*instance
 	made      int
 	log       io.Writer
@@ -96,27 +100,29 @@ func tablesOf(options map[string]string) []connector.Table {
 		Metadata: map[string]debezium.Metadata{"_t": debezium.MetadataTopic, "_p": debezium.MetadataPartition, "_o": debezium.MetadataOffset},
 	}
 	alpha, beta, gamma := base, base, base
-	alpha.Name, alpha.Topics, alpha.OnMissingBefore = "sim.alpha", []string{"a"}, connector.Accept
-	beta.Name, beta.Topics = "sim.beta", []string{"b"}
+	alpha.Name, alpha.Topics, alpha.OnMissingBefore, alpha.OnTruncate = "sim.alpha", []string{"a"}, connector.Accept, connector.Apply
+	alpha.Letters = connector.Letters{Topic: letterTopic}
+	beta.Name, beta.Topics, beta.Deduplicate = "sim.beta", []string{"b"}, true
 	gamma.Name, gamma.Topics, gamma.Disjoint, gamma.OnError = "sim.gamma", []string{"b", "c"}, true, connector.Skip
 	gamma.PartitionBy = []string{"region"}
 	routed := base
+	routed.Deduplicate = true
 	routed.Name, routed.Topics, routed.Source = "sim.${table}", []string{"d"}, regexp.MustCompile(`^(?:sim\.public\.(?:delta|epsilon))$`)
 	return []connector.Table{alpha, beta, gamma, routed}
 }
 
 func feedsOf() []*feed {
 	return []*feed{
-		{topic: "a", source: "alpha", partitions: 1, first: 1, ids: 20, lone: true, rekeys: true, poison: true},
-		{topic: "b", source: "beta", partitions: 3, first: 1000, ids: 40, poison: true},
+		{topic: "a", source: "alpha", partitions: 1, first: 1, ids: 20, lone: true, rekeys: true, poison: true, truncates: true},
+		{topic: "b", source: "beta", partitions: 3, first: 1000, ids: 40, poison: true, repeats: true},
 		{topic: "c", source: "gamma", partitions: 2, first: 2000, ids: 20},
 		{topic: "d", source: "delta", partitions: 2, first: 3000, ids: 20},
-		{topic: "d", source: "epsilon", partitions: 2, first: 4000, ids: 10},
+		{topic: "d", source: "epsilon", partitions: 2, first: 4000, ids: 10, repeats: true},
 	}
 }
 
 func newWorld(t *testing.T, rnd *rand.Rand) *world {
-	w := &world{t: t, rnd: rnd, network: &kfake.VirtualNetwork{}, objects: newArchive(), protocol: connector.Classic, began: time.Now(), log: io.Discard, theirs: map[string]bool{}}
+	w := &world{t: t, rnd: rnd, network: &kfake.VirtualNetwork{}, objects: newArchive(), protocol: connector.Classic, began: time.Now(), log: io.Discard, theirs: map[string]bool{}, met: &met{counts: map[string]int{}}}
 	if os.Getenv("SINK_TEST_LOG") != "" {
 		w.log = os.Stderr
 	}
@@ -125,6 +131,7 @@ func newWorld(t *testing.T, rnd *rand.Rand) *world {
 		kfake.ListenFn(w.network.Listen), kfake.NumBrokers(2), kfake.Ports(9092, 9093), kfake.GroupMinSessionTimeout(time.Second),
 		kfake.BrokerConfigs(map[string]string{"group.consumer.heartbeat.interval.ms": "1000", "group.consumer.session.timeout.ms": "10000"}),
 	}
+	opts = append(opts, kfake.SeedTopics(1, letterTopic))
 	for _, f := range feeds {
 		opts = append(opts, kfake.SeedTopics(f.partitions, f.topic))
 	}
@@ -220,13 +227,14 @@ type limits struct {
 	memory     int64
 	latency    time.Duration // of requests to the brokers
 	fetch      int32         // bytes of one partition in one answer; one batch at least
+	store      time.Duration // that a call of the store takes
 }
 
 func (w *world) start(l limits, over object.Store, more ...func(*connector.Config)) *instance {
 	w.made++
 	i := &instance{w: w, name: fmt.Sprintf("i%d", w.made), line: newLine(w.network.DialContext, l.latency), ended: make(chan struct{})}
 	i.line.plan, w.plan = w.plan, nil
-	i.store = newStore(over, i.line, rand.New(rand.NewPCG(w.rnd.Uint64(), 1)))
+	i.store = newStore(over, i.line, l.store, rand.New(rand.NewPCG(w.rnd.Uint64(), 1)))
 	cfg := connector.Config{
 		Kafka: []kgo.Opt{
 			kgo.SeedBrokers(w.brokers.ListenAddrs()...), kgo.Dialer(i.line.dial), kgo.SessionTimeout(10 * time.Second), kgo.HeartbeatInterval(time.Second),
@@ -294,7 +302,7 @@ func (i *instance) wait() {
 // drain has a clean instance finish what is on the topics.
 func (w *world) drain() {
 	w.evict()
-	i := w.start(limits{connector.Checkpoint{Interval: time.Second, Bytes: 1 << 20, Records: 1 << 20}, 64 << 20, time.Millisecond, 1 << 20}, w.objects,
+	i := w.start(limits{connector.Checkpoint{Interval: time.Second, Bytes: 1 << 20, Records: 1 << 20}, 64 << 20, time.Millisecond, 1 << 20, 0}, w.objects,
 		func(cfg *connector.Config) { cfg.UntilEnd = true })
 	i.wait()
 	w.say("drained")
