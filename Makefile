@@ -51,8 +51,10 @@ fuzz: ## every fuzz target for TIME=30s
 stress: ## SEED=1 N=1000: the simulation from that seed on; or P=./commit COUNT=200: one package's tests many times
 	$(if $(filter ./...,$(P)),go test -tags synctests -timeout 2h ./integration/simulation -run 'TestSimulation$$' -seed $(SEED) -seeds $(N),go test -race -count=$(COUNT) -failfast $(P))
 
-life: ## a table's life: CHECKPOINTS=5000 small checkpoints with compaction and expiry, at flat cost
-	SINK_CHECKPOINTS=$(CHECKPOINTS) go test -count=1 -v -timeout 1h -run '^TestLife$$' ./connector/upkeep
+life: ## a table's life: CHECKPOINTS=5000 small checkpoints with compaction and expiry, at flat cost; then the real Paimon checks it
+	rm -rf out/life && mkdir -p out/life
+	SINK_LIFE_DIR=$(CURDIR)/out/life SINK_CHECKPOINTS=$(CHECKPOINTS) go test -count=1 -v -timeout 1h -run '^TestLife$$' ./connector/upkeep
+	java -jar "$$(integration/verify/build.sh java)" fsck --warehouse file://$(CURDIR)/out/life --table db.t --strict
 
 chaos: ## kill -9 at ROUNDS=1000 random moments, exactly once proved after each
 	SINK_CRASH_ROUNDS=$(ROUNDS) go test -tags integration -count=1 -v -timeout 24h -run '^TestCrash' ./integration

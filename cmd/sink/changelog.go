@@ -19,6 +19,7 @@ const pollEvery = time.Second
 func (a *app) changelogCommand() *cobra.Command {
 	var (
 		where   location
+		rows    choice
 		format  outputFormat
 		from    string
 		follow  bool
@@ -31,13 +32,15 @@ func (a *app) changelogCommand() *cobra.Command {
 		Long: `Print the changes of a table, snapshot by snapshot, as any streaming reader of Paimon sees them: +I a new row, -U and +U a row
 before and after an update, -D a deleted row.
 
+--where chooses changes as for read; each row of an update is judged by itself.
+
 TABLE is database.table. --from is a snapshot, or: earliest, the first changes that are left (the default); latest, those after the
 newest snapshot; full, all rows of the newest snapshot, then the changes after it.
 
 With -o json each line is {"snapshot":3,"phase":"changelog","bucket":0,"kind":"-U","row":{...}}, with a "partition" where the table has
 partitions; "phase" is "full" for the rows that --from full begins with.`,
 		Example: `  sink changelog shop.orders -c sink.yaml
-  sink changelog shop.orders --warehouse file:///var/lake --from 12
+  sink changelog shop.orders --warehouse file:///var/lake --from 12 --where "id = 4711"
   sink changelog shop.orders --warehouse file:///var/lake --from latest --follow -o json`,
 		Args: oneTable,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,6 +59,9 @@ partitions; "phase" is "full" for the rows that --from full begins with.`,
 			if err != nil {
 				return fmt.Errorf("table %s: %w", args[0], err)
 			}
+			if options.Where, err = rows.on(t.Schema()); err != nil {
+				return err
+			}
 			return a.changelog(cmd.Context(), t, start, options, limit, format)
 		},
 	})
@@ -65,6 +71,7 @@ partitions; "phase" is "full" for the rows that --from full begins with.`,
 	f.StringVar(&from, "from", "earliest", "where to begin: a snapshot, earliest, latest or full")
 	f.Var((*count)(&options.To), "to", "last snapshot to print (default all there are)")
 	f.BoolVar(&follow, "follow", false, "wait for more, until Ctrl-C")
+	rows.addTo(cmd)
 	f.Var((*count)(&limit), "limit", "how many changes to print; 0: all")
 	f.StringSliceVar(&options.Columns, "columns", nil, "columns to print, in this order (default all)")
 	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions([]string{"earliest", "latest", "full"}, cobra.ShellCompDirectiveNoFileComp))

@@ -31,7 +31,7 @@ func (d *demo) report(ctx context.Context) error {
 		return fmt.Errorf("table %s: %w", demoOrders, err)
 	}
 	d.say("\nThe first rows of %s, as a batch reader sees them:\n", demoOrders)
-	if err := d.read(ctx, orders, scan.At{}, scan.Options{Ordered: true}, 5, formatTable); err != nil {
+	if err := d.read(ctx, orders, scan.At{}, scan.Options{Ordered: true}, choice{}, 5, formatTable); err != nil {
 		return err
 	}
 	d.say("\nIts last changes, as a streaming reader sees them (-U and +U are a row before and after an update):\n")

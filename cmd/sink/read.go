@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,7 @@ import (
 func (a *app) readCommand() *cobra.Command {
 	var (
 		where   location
+		rows    choice
 		format  outputFormat
 		at      scan.At
 		when    string
@@ -24,20 +27,25 @@ func (a *app) readCommand() *cobra.Command {
 	cmd := a.command(&cobra.Command{
 		Use:   "read TABLE",
 		Short: "Print rows, as a batch reader sees them",
-		Long: `Print the rows of a table at a snapshot, ordered by primary key, as any batch reader of Paimon sees them.
+		Long: `Print the rows of a table at a snapshot, ordered by primary key, as any batch reader of Paimon sees them. A table of more than 64
+buckets is printed bucket by bucket.
+
+--where chooses rows: comparisons (= <> < <= > >=, in, is null) of columns, or functions of them, with values, joined by and, or, not and
+brackets, as filters in sink.yaml. Partitions, files and parts of files that hold no such row, by their statistics, are not read.
 
 TABLE is database.table. With -o json each line is a row: numbers and booleans as such, decimals, dates and times as text, bytes in
 base64, maps as lists of pairs.`,
 		Example: `  sink read shop.orders -c sink.yaml
   sink read shop.orders --warehouse file:///var/lake --limit 10
   sink read shop.orders --warehouse file:///var/lake --snapshot 12 --columns id,amount -o csv
+  sink read shop.orders --warehouse file:///var/lake --where "amount > 10 and status = 'PAID'"
   sink read shop.orders --warehouse s3://lake/warehouse --s3-endpoint http://127.0.0.1:9000 -o json | jq .amount`,
 		Args: oneTable,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if when != "" {
 				t, err := parseTime(when)
 				if err != nil {
-					return misusef("--at %s: %w", when, err)
+					return misusef("%s is %w", when, err)
 				}
 				at.Time = t
 			}
@@ -53,7 +61,7 @@ base64, maps as lists of pairs.`,
 			if err != nil {
 				return fmt.Errorf("table %s: %w", args[0], err)
 			}
-			return a.read(cmd.Context(), t, at, options, limit, format)
+			return a.read(cmd.Context(), t, at, options, rows, limit, format)
 		},
 	})
 	where.addTo(cmd)
@@ -61,21 +69,26 @@ base64, maps as lists of pairs.`,
 	f := cmd.Flags()
 	f.Var((*count)(&at.Snapshot), "snapshot", "snapshot to read (default the newest)")
 	f.StringVar(&at.Tag, "tag", "", "tag to read")
-	f.StringVar(&when, "at", "", "time to read at, such as 2024-05-01T12:00:00Z")
+	f.StringVar(&when, "at", "", "time to read at, such as 2024-05-01T12:00:00Z, or in milliseconds since 1970")
+	f.StringVar(&when, "timestamp", "", "the same as --at")
+	rows.addTo(cmd)
 	f.Var((*count)(&limit), "limit", "how many rows to print; 0: all")
 	f.StringSliceVar(&options.Columns, "columns", nil, "columns to print, in this order (default all)")
 	f.BoolVar(&anyhow, "unordered", false, "bucket by bucket instead of by primary key: less memory for a table of many partitions")
 	return cmd
 }
 
-// parseTime reads a time with a zone, or a day.
+// parseTime reads a time with a zone, a day, or milliseconds since 1970.
 func parseTime(s string) (time.Time, error) {
+	if ms, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return time.UnixMilli(ms), nil
+	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02"} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("not a time: write 2024-05-01T12:00:00Z or 2024-05-01")
+	return time.Time{}, errors.New("no time: write 2024-05-01T12:00:00Z or 2024-05-01")
 }
 
 // oneOf refuses two answers to the question of what to read.
@@ -92,9 +105,16 @@ func oneOf(at scan.At) error {
 	return nil
 }
 
-func (a *app) read(ctx context.Context, t *scan.Table, at scan.At, options scan.Options, limit int64, format outputFormat) error {
+// maxOrdered is how many buckets are read at once, for rows in the order of the primary key: each takes memory.
+const maxOrdered = 64
+
+func (a *app) read(ctx context.Context, t *scan.Table, at scan.At, options scan.Options, rows choice, limit int64, format outputFormat) error {
 	plan, err := t.Plan(ctx, at, nil)
 	if err != nil {
+		return err
+	}
+	options.Ordered = options.Ordered && len(plan.Splits) <= maxOrdered
+	if options.Where, err = rows.on(plan.Schema); err != nil {
 		return err
 	}
 	fields, err := plan.Fields(options)

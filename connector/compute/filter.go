@@ -169,6 +169,7 @@ func (p *Predicate) Match(b *table.Batch, row int) (Truth, error) { return p.roo
 
 type condition interface {
 	match(b *table.Batch, row int) (Truth, error)
+	within(ranges func(column int) table.Range) truths
 }
 
 // Bind compiles the filter for batches of the schema's columns.

@@ -206,7 +206,13 @@ func TestLife(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	l := newLife(t, object.NewMem(), seed, map[string]string{"changelog.time-retained": "3 h", "changelog.num-retained.min": "5"})
+	var store object.Store = object.NewMem()
+	if dir := os.Getenv("SINK_LIFE_DIR"); dir != "" { // for another reader to look at
+		local, err := object.Open(t.Context(), "file://"+dir, object.S3Config{})
+		require.NoError(t, err)
+		store = local
+	}
+	l := newLife(t, store, seed, map[string]string{"changelog.time-retained": "3 h", "changelog.num-retained.min": "5"})
 	k := l.keeper()
 	type point struct {
 		runs, files, objects, manifests int

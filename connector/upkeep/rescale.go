@@ -61,6 +61,9 @@ type filled struct {
 }
 
 func (r *rescale) run(ctx context.Context) (Rescaled, error) {
+	if r.k.schema.Append() {
+		return Rescaled{}, errors.New("it has no primary key: only primary-key tables are rescaled")
+	}
 	next := r.k.schema.Clone()
 	next.Options["bucket"] = strconv.Itoa(int(r.buckets))
 	if err := next.Validate(); err != nil {

@@ -37,8 +37,9 @@ type Reader struct {
 	kind    readNode
 	leaves  []*leafReader
 
-	group  int   // row group to read next
-	left   int64 // rows of the open row group
+	may    func(column func(i int) table.Range) bool // which row groups to read; nil: all
+	group  int                                       // row group to read next
+	left   int64                                     // rows of the open row group
 	buffer []byte
 	kinds  table.Vector
 	seqs   table.Vector
@@ -199,6 +200,7 @@ func (r *Reader) Next(dst *table.Batch, seqs *[]int64, max int) (int, error) {
 
 func (r *Reader) next(dst *table.Batch, seqs *[]int64, max int) (int, error) {
 	for r.left == 0 {
+		r.skipGroups()
 		if r.group == len(r.file.meta.RowGroups) {
 			return 0, io.EOF
 		}

@@ -31,6 +31,7 @@ var ErrExpired = errors.New("the changes have expired")
 // ChangeOptions say what to read of a changelog.
 type ChangeOptions struct {
 	Columns []string      // nil: all, in the order of the schema
+	Where   Where         // which rows; nil: all. Each row of an update is judged by itself
 	To      int64         // the last snapshot to read; 0: no end
 	Poll    time.Duration // how often to look for the next snapshot; 0: end when there is none
 }
@@ -71,6 +72,7 @@ type stream struct {
 	o       ChangeOptions
 	yield   func(Change) bool
 	columns *columns
+	choose  *chooser
 }
 
 func (s *stream) run(ctx context.Context, from Start) error {
@@ -80,6 +82,9 @@ func (s *stream) run(ctx context.Context, from Start) error {
 	}
 	if err := s.t.checkFiles(s.t.schema); err != nil {
 		return err
+	}
+	if s.choose, want, err = newChooser(s.t.schema, want, s.o.Where); err != nil {
+		return fmt.Errorf("table %s: %w", s.t.path, err)
 	}
 	if s.columns, err = newColumns(s.t.schema, want, false); err != nil {
 		return fmt.Errorf("table %s: %w", s.t.path, err)
@@ -107,7 +112,7 @@ func (s *stream) start(ctx context.Context, from Start) (int64, error) {
 			return 1, err
 		}
 		id, stopped := plan.Snapshot.ID, false
-		err = plan.eachBatch(ctx, Options{Columns: s.o.Columns}, func(split *Split, b *table.Batch) bool {
+		err = plan.eachBatch(ctx, Options{Columns: s.o.Columns, Where: s.o.Where}, func(split *Split, b *table.Batch) bool {
 			stopped = !s.yield(Change{Snapshot: id, Full: true, Split: split, Batch: b})
 			return !stopped
 		})
@@ -260,7 +265,10 @@ func (s *stream) files(ctx context.Context, snapshot *manifest.Snapshot) ([]tabl
 }
 
 func (s *stream) readFile(ctx context.Context, id int64, split *Split, f *table.File, constant *constants) (err error) {
-	r, err := s.t.openFile(ctx, f, s.columns)
+	if may, err := s.choose.mayHold(f, s.t.rangesOf(ctx, split), false); err != nil || !may {
+		return err
+	}
+	r, err := s.t.openFile(ctx, f, s.columns, s.choose, false)
 	if err != nil {
 		return err
 	}
@@ -277,7 +285,11 @@ func (s *stream) readFile(ctx context.Context, id int64, split *Split, f *table.
 			return err
 		}
 		s.columns.assemble(rows, read, constant)
-		if !s.yield(Change{Snapshot: id, Split: split, Batch: rows}) {
+		chosen, err := s.choose.choose(rows)
+		if err != nil {
+			return err
+		}
+		if chosen.Len() > 0 && !s.yield(Change{Snapshot: id, Split: split, Batch: chosen}) {
 			return errStopped
 		}
 	}

@@ -16,6 +16,11 @@
 // kind; snapshots without a changelog, such as those of compactions, have no changes. The files of a bucket come in
 // the order of the manifest.
 //
+// # Conditions
+//
+// With a [Where] files and row groups that hold no chosen row are left out, as far as their statistics tell: by key and partition
+// columns before rows are merged, by all columns where nothing is merged. The rows of what is read are then judged one by one.
+//
 // # What always holds
 //
 //  1. Rows of a snapshot have the columns of the schema that the snapshot names; rows of the newest, and changes, those of

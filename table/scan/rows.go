@@ -20,6 +20,7 @@ const batchRows = 4096
 type Options struct {
 	Columns []string // nil: all, in the order of the schema
 	Ordered bool     // by primary key, over all buckets; else bucket by bucket. An append table has no such order
+	Where   Where    // which rows; nil: all
 }
 
 // Fields returns the fields of the rows that options ask for; an error names a column that is not there.
@@ -56,20 +57,25 @@ func (p *Plan) eachBatch(ctx context.Context, o Options, fn func(*Split, *table.
 	if err := p.Table.checkMerge(ctx, p.Schema, p.Snapshot); err != nil {
 		return err
 	}
-	if o.Ordered && !p.Schema.Append() {
-		return p.ordered(ctx, want, fn)
-	}
-	c, err := newColumns(p.Schema, want, true)
+	choose, read, err := newChooser(p.Schema, want, o.Where)
 	if err != nil {
 		return fmt.Errorf("table %s: %w", p.Table.path, err)
 	}
+	if o.Ordered && !p.Schema.Append() {
+		return p.ordered(ctx, read, choose, fn)
+	}
+	c, err := newColumns(p.Schema, read, true)
+	if err != nil {
+		return fmt.Errorf("table %s: %w", p.Table.path, err)
+	}
+	fn = choose.choosing(fn)
 	for i := range p.Splits {
-		r, err := p.open(ctx, &p.Splits[i], c)
+		r, err := p.open(ctx, &p.Splits[i], c, choose)
 		if err != nil {
 			return err
 		}
 		more, err := r.each(fn)
-		if err = errors.Join(err, r.Close()); err != nil || !more {
+		if err = errors.Join(err, choose.failed(), r.Close()); err != nil || !more {
 			return err
 		}
 	}
@@ -77,7 +83,7 @@ func (p *Plan) eachBatch(ctx context.Context, o Options, fn func(*Split, *table.
 }
 
 // ordered merges the splits by primary key. The columns of the key are read with the wanted ones and left out at the end.
-func (p *Plan) ordered(ctx context.Context, want []int, fn func(*Split, *table.Batch) bool) (err error) {
+func (p *Plan) ordered(ctx context.Context, want []int, choose *chooser, fn func(*Split, *table.Batch) bool) (err error) {
 	all := slices.Clone(want)
 	key := make([]int, 0, len(p.Schema.PrimaryKeys))
 	for _, field := range p.Schema.Indexes(p.Schema.PrimaryKeys) {
@@ -94,7 +100,7 @@ func (p *Plan) ordered(ctx context.Context, want []int, fn func(*Split, *table.B
 	}
 	sources := make([]datafile.Source, 0, len(p.Splits))
 	for i := range p.Splits {
-		r, err := p.open(ctx, &p.Splits[i], c)
+		r, err := p.open(ctx, &p.Splits[i], c, choose)
 		if err != nil {
 			return err
 		}
@@ -114,8 +120,8 @@ func (p *Plan) ordered(ctx context.Context, want []int, fn func(*Split, *table.B
 			return ignoreEOF(err)
 		}
 		view.Columns, view.Kinds = b.Columns[:len(want)], b.Kinds
-		if !fn(nil, view) {
-			return nil
+		if !choose.choosing(fn)(nil, view) {
+			return choose.failed()
 		}
 	}
 }
@@ -137,8 +143,13 @@ type splitReader struct {
 }
 
 // open returns a reader of a split. It opens no file yet.
-func (p *Plan) open(ctx context.Context, s *Split, c *columns) (*splitReader, error) {
-	sections, err := p.sections(s)
+func (p *Plan) open(ctx context.Context, s *Split, c *columns, choose *chooser) (*splitReader, error) {
+	ranges := p.Table.rangesOf(ctx, s)
+	files, err := choose.keepFiles(s.Files, ranges)
+	if err != nil {
+		return nil, err
+	}
+	sections, err := p.sections(files)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", p.Table.path, err)
 	}
@@ -146,32 +157,40 @@ func (p *Plan) open(ctx context.Context, s *Split, c *columns) (*splitReader, er
 	return &splitReader{
 		split: s, columns: c, left: sections, read: table.NewBatch(fields), kept: table.NewBatch(fields),
 		constant: constants{row: s.row}, raw: s.raw(),
-		open: func(s section) (datafile.Source, error) { return p.openSection(ctx, s, c) },
+		open: func(s section) (datafile.Source, error) { return p.openSection(ctx, s, c, choose, ranges) },
 	}, nil
 }
 
-// sections cuts a split into what is merged together. The files of an append table are read one after the other
+// sections cuts the files of a split into what is merged together. The files of an append table are read one after the other
 // (org.apache.paimon.table.source.AppendOnlySplitGenerator).
-func (p *Plan) sections(s *Split) ([]section, error) {
+func (p *Plan) sections(files []table.File) ([]section, error) {
 	if !p.Schema.Append() {
-		return sectionsOf(s.Files, newKeyRange(p.Schema))
+		return sectionsOf(files, newKeyRange(p.Schema))
 	}
-	out := make([]section, len(s.Files))
-	for i := range s.Files {
-		out[i] = section{run{&s.Files[i]}}
+	out := make([]section, len(files))
+	for i := range files {
+		out[i] = section{run{&files[i]}}
 	}
-	if len(s.Files) > 0 && s.Files[0].TotalBuckets != table.Unaware { // there numbers tell the order of arrival, also after a compaction
+	if len(files) > 0 && files[0].TotalBuckets != table.Unaware { // there numbers tell the order of arrival, also after a compaction
 		slices.SortStableFunc(out, func(a, b section) int { return cmp.Compare(a[0][0].MinSeq, b[0][0].MinSeq) })
 	}
 	return out, nil
 }
 
-// openSection returns the rows of a section, one a key.
-func (p *Plan) openSection(ctx context.Context, s section, c *columns) (datafile.Source, error) {
+// openSection returns the rows of a section, one a key. Rows of a lone run are merged with none, so that all columns tell which of its
+// files are wanted.
+func (p *Plan) openSection(ctx context.Context, s section, c *columns, choose *chooser, ranges rangesOf) (datafile.Source, error) {
+	merged := len(s) > 1
 	sources := make([]datafile.Source, len(s))
 	for i, files := range s {
+		if !merged {
+			var err error
+			if files, err = choose.keepRun(files, ranges); err != nil {
+				return nil, err
+			}
+		}
 		sources[i] = datafile.Chain(len(files), func(i int) (datafile.Source, error) {
-			return p.Table.openFile(ctx, files[i], c)
+			return p.Table.openFile(ctx, files[i], c, choose, merged)
 		})
 	}
 	if len(s) == 1 {
@@ -180,8 +199,8 @@ func (p *Plan) openSection(ctx context.Context, s section, c *columns) (datafile
 	return datafile.NewMerger(c.merge, sources)
 }
 
-// openFile opens a file with the columns that are to be read.
-func (t *Table) openFile(ctx context.Context, f *table.File, c *columns) (datafile.Source, error) {
+// openFile opens a file with the columns that are to be read. merged says that its rows are merged with those of other files.
+func (t *Table) openFile(ctx context.Context, f *table.File, c *columns, choose *chooser, merged bool) (datafile.Source, error) {
 	if f.ExternalPath != "" {
 		return nil, t.unsupported("file %s lies at %s", f.Name, f.ExternalPath)
 	}
@@ -189,7 +208,26 @@ func (t *Table) openFile(ctx context.Context, f *table.File, c *columns) (datafi
 	if err != nil {
 		return nil, fmt.Errorf("file %s: %w", f.Name, err)
 	}
-	return datafile.Open(ctx, t.store, t.path, f, schema, c.schema, c.read)
+	r, err := datafile.Open(ctx, t.store, t.path, f, schema, c.schema, c.read)
+	if err != nil {
+		return nil, err
+	}
+	choose.keepGroups(r, c, merged)
+	return r, nil
+}
+
+// rangesOf returns what is known of the columns of a file.
+type rangesOf func(f *table.File) (*fileRanges, error)
+
+// rangesOf tells of the files of a split.
+func (t *Table) rangesOf(ctx context.Context, s *Split) rangesOf {
+	return func(f *table.File) (*fileRanges, error) {
+		schema, err := t.schemas.Get(ctx, f.SchemaID)
+		if err != nil {
+			return nil, fmt.Errorf("file %s: %w", f.Name, err)
+		}
+		return newFileRanges(f, schema, s.row), nil
+	}
 }
 
 // next returns the next rows, at most max and at least one, that are good until the next call; io.EOF after the last.
