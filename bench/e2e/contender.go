@@ -128,7 +128,8 @@ func (l *load) inMemory(o *options, procs int) (sample, error) {
 	}
 	fmt.Fprint(os.Stderr, out.String())
 	var s sample
-	_, err := fmt.Sscanf(out.String(), "RESULT wall_s=%f cpu_s=%f", &s.wall, &s.cpu)
+	var rate, whole float64
+	_, err := fmt.Sscanf(out.String(), "RESULT work_s=%f events_per_s=%f wall_s=%f cpu_s=%f", &s.wall, &rate, &whole, &s.cpu)
 	return s, err
 }
 

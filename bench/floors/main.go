@@ -135,7 +135,7 @@ func makeStages(n int) ([]*stage, error) {
 			return nil
 		})
 	}
-	schema, err := ordersSchema()
+	schema, err := change.Schema(change.Columns(change.Least))
 	if err != nil {
 		return nil, err
 	}

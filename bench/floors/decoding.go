@@ -6,22 +6,7 @@ import (
 
 	"sink/bench/internal/change"
 	"sink/debezium"
-	"sink/table"
 )
-
-// ordersSchema is the benchmark's table.
-func ordersSchema() (*table.Schema, error) {
-	var fields []table.Field
-	for _, c := range change.Columns(change.Least) {
-		t, err := table.ParseType(c.Paimon())
-		if err != nil {
-			return nil, err
-		}
-		fields = append(fields, table.Field{Name: c.Name, Type: t})
-	}
-	s := table.NewSchema(fields, []string{"id"}, nil, map[string]string{"bucket": "4", "changelog-producer": "input"})
-	return s, s.Validate()
-}
 
 // decoding returns how to decode a format; Avro gets a registry.
 func decoding(format string) (cfg debezium.Config, stop func(), err error) {
