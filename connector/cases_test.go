@@ -60,11 +60,13 @@ type stage struct {
 	*broker
 	cluster *kfake.Cluster
 	network *kfake.VirtualNetwork
+	dial    func(ctx context.Context, network, address string) (net.Conn, error) // of the processes
 }
 
 func newStage(t *testing.T, partitions int32, topics ...string) *stage {
 	t.Helper()
 	s := &stage{network: &kfake.VirtualNetwork{}}
+	s.dial = s.network.DialContext
 	var err error
 	s.cluster, err = kfake.NewCluster(kfake.ListenFn(s.network.Listen), kfake.NumBrokers(1), kfake.Ports(9092),
 		kfake.SeedTopics(max(partitions, 1), topics...), kfake.GroupMinSessionTimeout(time.Second))
@@ -141,7 +143,7 @@ func (s *stage) start(cfg Config) *process {
 			if p.dead {
 				return nil, errors.New("killed")
 			}
-			conn, err := s.network.DialContext(ctx, network, address)
+			conn, err := s.dial(ctx, network, address)
 			if err == nil {
 				p.conns = append(p.conns, conn)
 			}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"sink/table"
 )
 
@@ -25,14 +23,12 @@ type goal struct {
 }
 
 // newGoal asks the brokers where the topics end now. A partition may be changing its leader: it asks for a while.
-func newGoal(ctx context.Context, c *Connector, topics []string) (*goal, error) {
-	return backoff.Retry(ctx, func() (*goal, error) {
-		g, err := lookUpGoal(ctx, c, topics)
-		if err != nil && fatalKafka(err) {
-			err = backoff.Permanent(err)
-		}
-		return g, err
-	}, backoff.WithMaxElapsedTime(reachWithin/2), backoff.WithBackOff(retries()))
+func newGoal(ctx context.Context, c *Connector, topics []string) (g *goal, err error) {
+	err = ask(ctx, func(ctx context.Context) (err error) {
+		g, err = lookUpGoal(ctx, c, topics)
+		return err
+	})
+	return g, err
 }
 
 func lookUpGoal(ctx context.Context, c *Connector, topics []string) (*goal, error) {

@@ -24,7 +24,7 @@ const reachWithin = 20 * time.Second
 func (c *Connector) start(ctx context.Context) error {
 	reach, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
-	if err := c.client.Ping(reach); err != nil {
+	if err := ask(reach, c.client.Ping); err != nil {
 		if fatalKafka(err) {
 			return kafkaError(err)
 		}
@@ -51,6 +51,19 @@ func (c *Connector) start(ctx context.Context) error {
 	return nil
 }
 
+// ask asks the brokers until they answer, or it has gone on for half of reachWithin, or no waiting will mend it: a connection that
+// breaks, or a broker that starts, must not end a service that starts.
+func ask(ctx context.Context, question func(context.Context) error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := question(ctx)
+		if err != nil && fatalKafka(err) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(reachWithin/2), backoff.WithBackOff(retries()))
+	return err
+}
+
 // checkLetters refuses a dead-letter topic that is not there: a checkpoint with a letter would be tried again for ever.
 func (c *Connector) checkLetters(ctx context.Context) error {
 	var errs error
@@ -59,8 +72,11 @@ func (c *Connector) checkLetters(ctx context.Context) error {
 		if !wanted || t.Letters.Topic == "" {
 			continue
 		}
-		details, err := c.admin.ListTopics(ctx, t.Letters.Topic)
-		if err != nil {
+		var details kadm.TopicDetails
+		if err := ask(ctx, func(ctx context.Context) (err error) {
+			details, err = c.admin.ListTopics(ctx, t.Letters.Topic)
+			return err
+		}); err != nil {
 			return fmt.Errorf("kafka: look up topic %s: %w", t.Letters.Topic, err)
 		}
 		if d := details[t.Letters.Topic]; d.Err != nil {
@@ -73,14 +89,11 @@ func (c *Connector) checkLetters(ctx context.Context) error {
 // topics returns the topics there are now that a mapping wants. One that is named but absent is an error: a slip of the
 // pen would otherwise wait for ever.
 func (c *Connector) topics(ctx context.Context) ([]string, error) {
-	details, err := backoff.Retry(ctx, func() (kadm.TopicDetails, error) {
-		details, err := c.admin.ListTopics(ctx)
-		if err != nil && fatalKafka(err) {
-			err = backoff.Permanent(err)
-		}
-		return details, err
-	}, backoff.WithMaxElapsedTime(reachWithin/2), backoff.WithBackOff(retries()))
-	if err != nil {
+	var details kadm.TopicDetails
+	if err := ask(ctx, func(ctx context.Context) (err error) {
+		details, err = c.admin.ListTopics(ctx)
+		return err
+	}); err != nil {
 		return nil, fmt.Errorf("kafka: list topics: %w", err)
 	}
 	var topics []string
@@ -132,8 +145,11 @@ func (c *Connector) checkCompactionOf(ctx context.Context, t *Table, topics []st
 	if len(topics) == 0 || t.Compacted {
 		return nil
 	}
-	configs, err := c.admin.DescribeTopicConfigs(ctx, topics...)
-	if err != nil {
+	var configs kadm.ResourceConfigs
+	if err := ask(ctx, func(ctx context.Context) (err error) {
+		configs, err = c.admin.DescribeTopicConfigs(ctx, topics...)
+		return err
+	}); err != nil {
 		c.cfg.Log.Warn().Err(err).Msg("cannot see the topics' settings; a topic with cleanup.policy=compact would go unnoticed")
 		return nil
 	}

@@ -12,16 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crashRounds is how often the process is killed; `make chaos` asks for many.
-func crashRounds(t testing.TB) int {
+// chapters runs the rounds of a test of chaos: so many in CI, SINK_ROUNDS for `make chaos`. After each per rounds the whole
+// table is judged, and a new one is begun: a chapter.
+func chapters(t *testing.T, per int, chapter func(t *testing.T, rounds int)) {
 	t.Helper()
-	text := os.Getenv("SINK_CRASH_ROUNDS")
+	text := os.Getenv("SINK_ROUNDS")
 	if text == "" {
-		return 8
+		chapter(t, per)
+		return
 	}
-	n, err := strconv.Atoi(text)
+	all, err := strconv.Atoi(text)
 	require.NoError(t, err)
-	return n
+	for done := 0; done < all; done += per {
+		t.Run(strconv.Itoa(done), func(t *testing.T) { chapter(t, min(per, all-done)) })
+	}
 }
 
 // dice are random by a seed that the log tells; SINK_SEED repeats one.
@@ -50,35 +54,38 @@ func TestCrash(t *testing.T) {
 	for _, kind := range []string{disk, s3} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			random := dice(t)
-			rounds := crashRounds(t)
-			records := orders(t, 8000)
-			topic := records[0].Topic
-			createTopic(t, topic, 4)
-			l := newLake(t, kind)
-			path := newConfig(l, slug(t), bulkTable("my", topic, coordinateColumns)).with(quickCrash).write(t)
-
-			var sent []record
-			for round := range rounds {
-				next := records[len(sent):min(len(sent)+900, len(records))]
-				sent = append(sent, produceFresh(t, next)...)
-				p := start(t, "run", "-c", path)
-				time.Sleep(time.Duration(1200+random.IntN(2000)) * time.Millisecond)
-				require.True(t, p.running(), "round %d: it ended by itself", round)
-				p.kill()
-			}
-			sink(t, "run", "-c", path, "--until-end")
-
-			x := l.table("shop.orders")
-			changes := x.changes(t)
-			requireExactlyOnce(t, sent, changes)
-			rows := x.agreed(t)
-			requireFold(t, changes, []string{"id"}, rows)
-			requirePairs(t, changes, []string{"id"})
-			require.Equal(t, endOffsets(t, topic), x.latest(t).covered(t)[topic])
-			x.fsck(t, "--replay", "last")
+			chapters(t, 8, func(t *testing.T, rounds int) { crash(t, kind, rounds) })
 		})
 	}
+}
+
+func crash(t *testing.T, kind string, rounds int) {
+	random := dice(t)
+	records := orders(t, 8000)
+	topic := records[0].Topic
+	createTopic(t, topic, 4)
+	l := newLake(t, kind)
+	path := newConfig(l, slug(t), bulkTable("my", topic, coordinateColumns)).with(quickCrash).write(t)
+
+	var sent []record
+	for round := range rounds {
+		next := records[len(sent) : len(sent)+900]
+		sent = append(sent, produceFresh(t, next)...)
+		p := start(t, "run", "-c", path)
+		time.Sleep(time.Duration(1200+random.IntN(2000)) * time.Millisecond)
+		require.True(t, p.running(), "round %d: it ended by itself", round)
+		p.kill()
+	}
+	sink(t, "run", "-c", path, "--until-end")
+
+	x := l.table("shop.orders")
+	changes := x.changes(t)
+	requireExactlyOnce(t, sent, changes)
+	rows := x.agreed(t)
+	requireFold(t, changes, []string{"id"}, rows)
+	requirePairs(t, changes, []string{"id"})
+	require.Equal(t, endOffsets(t, topic), x.latest(t).covered(t)[topic])
+	x.fsck(t, "--replay", "last")
 }
 
 // produceFresh produces records wherever their partitions end, and returns them without the fixture's offsets.

@@ -17,13 +17,40 @@ import (
 // meet what it makes.
 const probeFolder = "_sink-probe/"
 
+// A probe in which an answer was lost is begun again, so many times in all, after pauses that grow from probePause.
+const (
+	probeTries = 5
+	probePause = 200 * time.Millisecond
+)
+
 // cleanTimeout bounds the removal of the probe's object once the probe itself is over.
 const cleanTimeout = 10 * time.Second
 
 // Probe finds out whether a store keeps what [Store.Create] promises: it lets two creates of one new name race, reads the
-// winner back, tries a third and removes the object. [ErrNoConditionalCreate] if more than one succeeds. Any other error
-// says that the store cannot be written, read or cleaned, as those of the single calls do.
+// winner back, tries a third and removes the object. [ErrNoConditionalCreate] if more than one succeeds. An answer that is lost
+// proves nothing, so it begins again then. Any other error says that the store cannot be written, read or cleaned, as those
+// of the single calls do.
 func Probe(ctx context.Context, s Store) error {
+	for try := 1; ; try++ {
+		err := probe(ctx, s)
+		if err == nil {
+			return nil
+		}
+		if try == probeTries || !errors.Is(err, ErrUnreachable) && !errors.Is(err, errNoWinner) {
+			return fmt.Errorf("probe store: %w", err)
+		}
+		select {
+		case <-time.After(probePause << (try - 1)):
+		case <-ctx.Done():
+			return fmt.Errorf("probe store: %w", err)
+		}
+	}
+}
+
+// errNoWinner says that both creates were told that the other had won: a request was sent twice, and the second answer came back.
+var errNoWinner = errors.New("of two racing creates of a new object both were told that it exists")
+
+func probe(ctx context.Context, s Store) error {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	name := probeFolder + hex.EncodeToString(random[:])
@@ -33,12 +60,9 @@ func Probe(ctx context.Context, s Store) error {
 		_ = s.Delete(ctx, name) // once more, whatever happened
 	}()
 	if err := race(ctx, s, name); err != nil {
-		return fmt.Errorf("probe store: %w", err)
+		return err
 	}
-	if err := s.Delete(ctx, name); err != nil {
-		return fmt.Errorf("probe store: %w", err)
-	}
-	return nil
+	return s.Delete(ctx, name)
 }
 
 func race(ctx context.Context, s Store, name string) error {
@@ -61,6 +85,7 @@ func race(ctx context.Context, s Store, name string) error {
 				return err
 			}
 		}
+		return errNoWinner
 	}
 	got, err := s.Get(ctx, name)
 	if err != nil {

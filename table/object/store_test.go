@@ -393,3 +393,20 @@ func TestProbe(t *testing.T) {
 		require.ErrorIs(t, object.Probe(t.Context(), f), boom, op)
 	}
 }
+
+// A probe in which an answer got lost, or came for a request that was sent twice, has learned nothing yet: it begins again.
+func TestProbeAgain(t *testing.T) {
+	for _, effect := range []object.Effect{object.FailBefore, object.FailAfter, object.LieExist} {
+		for nth := 1; nth <= 3; nth++ {
+			f := object.NewFault(object.NewMem(), object.Rule{Ops: []object.Op{object.OpCreate}, Nth: nth, Effect: effect, Err: object.ErrUnreachable})
+			require.NoError(t, object.Probe(t.Context(), f), "%s, create %d", effect, nth)
+			require.Equal(t, 1, f.Fired())
+			for info, err := range f.List(t.Context(), "") {
+				require.NoError(t, err)
+				require.Fail(t, "the probe left something", info.Name)
+			}
+		}
+	}
+	f := object.NewFault(careless{object.NewMem()}, object.Rule{Ops: []object.Op{object.OpCreate}, Nth: 1, Effect: object.FailAfter, Err: object.ErrUnreachable})
+	require.ErrorIs(t, object.Probe(t.Context(), f), object.ErrNoConditionalCreate)
+}
