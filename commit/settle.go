@@ -23,11 +23,14 @@ type outcome struct {
 // createOnce creates an object only if there is none of that name, and settles every answer but a plain success by
 // reading the object back: even fs.ErrExist may be about this very object, when something between us and the store sent the
 // request twice. ours tells whether what is there is what was sent. While nothing is there the same bytes go out again
-// under the same name, so that whichever request arrives is the same; after Patience it gives up with ErrUnsettled.
+// under the same name, so that whichever request arrives is the same; after Patience, or when it is called off, it gives up with
+// ErrUnsettled. Also one that is called off looks once more.
 func (c *Committer) createOnce(ctx context.Context, name string, b []byte, ours func([]byte) bool) (outcome, error) {
 	var o outcome
 	var last error
 	start := c.cfg.Now()
+	after, done := linger(ctx)
+	defer done()
 	for try := 1; ; try++ {
 		if c.cfg.SingleWriter && !o.unsure { // the store may not look by itself
 			if found, err := c.store.Get(ctx, name); err == nil && !ours(found) {
@@ -40,7 +43,7 @@ func (c *Committer) createOnce(ctx context.Context, name string, b []byte, ours 
 		}
 		last = err
 		o.unsure = o.unsure || !errors.Is(err, fs.ErrExist)
-		found, err := c.store.Get(ctx, name)
+		found, err := c.store.Get(after, name)
 		switch {
 		case err == nil && ours(found):
 			return outcome{won: true, unsure: o.unsure}, nil
@@ -58,6 +61,20 @@ func (c *Committer) createOnce(ctx context.Context, name string, b []byte, ours 
 		}
 	}
 	return o, fmt.Errorf("%w: %w", ErrUnsettled, last)
+}
+
+// lingerFor is how long a commit that is called off may still take to find out what became of its snapshot.
+const lingerFor = 5 * time.Second
+
+// linger returns a context that outlives another by lingerFor. Once a create went out it is not enough to turn away: a snapshot
+// that does not count must be taken back.
+func linger(ctx context.Context) (context.Context, context.CancelFunc) {
+	after, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(lingerFor, cancel)
+		context.AfterFunc(after, func() { timer.Stop() })
+	})
+	return after, func() { stop(); cancel() }
 }
 
 // hopeless reports errors that waiting does not mend.
@@ -83,6 +100,8 @@ func (t *task) create(ctx context.Context, mine *seen) (bool, error) {
 // made anew meanwhile: then the snapshot is taken away again.
 func (t *task) confirm(ctx context.Context, mine *seen) (stands bool, err error) {
 	start := t.cfg.Now()
+	ctx, done := linger(ctx)
+	defer done()
 	for try := 1; ; try++ {
 		stands, err = t.follows(ctx, mine)
 		if err == nil && !stands {

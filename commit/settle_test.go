@@ -72,6 +72,57 @@ func TestSleeperMakesExpiredID(t *testing.T) {
 	}
 }
 
+// A commit that is called off after its create went out still finds out what became of it, and takes back what does not count: the
+// group that takes the partitions away from a sleeper calls off what it does in that very moment.
+func TestSleeperIsCalledOff(t *testing.T) {
+	for name, lost := range map[string]bool{"before its snapshot is confirmed": false, "before it heard of its snapshot": true} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			w := newWorld(t).create(nil)
+			h := &hook{Store: w.store}
+			var store object.Store = h
+			if lost {
+				store = deaf{h, w.path.Snapshot(3), cancel}
+			}
+			a, b := w.open(store), w.open(w.store)
+			w.commit(a, 0, 10)
+			w.commit(b, 1, 10)
+			s, err := a.Resume(ctx)
+			require.NoError(t, err)
+			h.once("create", w.path.Snapshot(3), func() {
+				for range 5 {
+					w.commit(b, 0, 10)
+				}
+				w.expire(6)
+				if !lost {
+					h.once("get", w.path.Snapshot(2), cancel)
+				}
+			})
+			_, err = a.Commit(ctx, w.next(s.Progress, 0, 10))
+			require.ErrorIs(t, err, ErrUnsettled)
+			require.Error(t, ctx.Err())
+			_, err = w.store.Get(t.Context(), w.path.Snapshot(3))
+			require.ErrorIs(t, err, fs.ErrNotExist, "the id is not made again")
+		})
+	}
+}
+
+// deaf makes an object, and calls off before the answer comes.
+type deaf struct {
+	object.Store
+	name   string
+	cancel func()
+}
+
+func (d deaf) Create(ctx context.Context, name string, b []byte) error {
+	err := d.Store.Create(ctx, name, b)
+	if name == d.name {
+		d.cancel()
+		return ctx.Err()
+	}
+	return err
+}
+
 // The same with foreign snapshots after the id, which do not say what they were built on.
 func TestSleeperBeforeForeign(t *testing.T) {
 	ctx := context.Background()

@@ -2,6 +2,8 @@ package connector
 
 import (
 	"context"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,6 +86,46 @@ func TestStartAsksAgain(t *testing.T) {
 		s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.UnknownServerError, Count: 2})
 		_, err := s.drain(s.quickly(store))
 		require.NoError(t, err)
+	})
+}
+
+// A process whose first connections break goes on to the next, as it does later: one that starts amid the trouble of a network is
+// worth no less than one that ran before.
+func TestStartThroughBrokenConnections(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)})
+		var dialled atomic.Int64
+		s.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if dialled.Add(1)%3 > 0 {
+				near, far := net.Pipe()
+				return near, far.Close()
+			}
+			return s.network.DialContext(ctx, network, address)
+		}
+		_, err := s.drain(s.quickly(store))
+		require.NoError(t, err)
+		require.Greater(t, dialled.Load(), int64(3))
+		require.Equal(t, []string{`{"id":1,"label":"x","weight":1}`}, rowsOf(t, store, "orchard.crate"))
+	})
+}
+
+// An instance that was taken for dead gives up what it holds, and says so: neither the log nor the metrics are silent about it.
+func TestLossIsTold(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)})
+		cfg := s.quickly(store)
+		cfg.UntilEnd = false
+		p := s.start(cfg)
+		time.Sleep(3 * time.Second)
+		require.EqualValues(t, 1, p.c.Stats().Tables[0].Records)
+		require.Zero(t, p.c.Stats().Tables[0].Fenced)
+		s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.UnknownMemberID, Count: 1})
+		time.Sleep(10 * time.Second)
+		require.EqualValues(t, 1, p.c.Stats().Tables[0].Fenced)
+		require.NoError(t, p.end())
+		require.Equal(t, []string{`{"id":1,"label":"x","weight":1}`}, rowsOf(t, store, "orchard.crate"))
 	})
 }
 

@@ -214,7 +214,15 @@ func (w *worker) lose(ctx context.Context, tps []table.TopicPartition) {
 			w.leave(tps)
 			return
 		}
+		uncommitted := w.records
+		if w.flight != nil {
+			uncommitted += w.flight.records
+		}
 		w.discard()
+		if uncommitted > 0 {
+			w.counters.update(func(s *TableStats) { s.Fenced++ })
+			w.log.Warn().Int64("records", uncommitted).Msg("the group has given partitions of this instance to others; what it held uncommitted is given up, and read again from the newest snapshot")
+		}
 		w.leave(tps)
 		w.restart(w.c.life)
 	})

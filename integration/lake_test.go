@@ -344,6 +344,16 @@ func (x target) get(t testing.TB, name string) []byte {
 	return b
 }
 
+// remove deletes a file of the table.
+func (x target) remove(t testing.TB, name string) {
+	t.Helper()
+	if x.lake.s3 {
+		require.NoError(t, shared.bucket.RemoveObject(t.Context(), bucket, x.dir()+"/"+name, minio.RemoveObjectOptions{}))
+		return
+	}
+	require.NoError(t, os.Remove(filepath.Join(x.dir(), name)))
+}
+
 // lines splits a text; no lines for no text.
 func lines(text string) []string {
 	text = strings.TrimSuffix(text, "\n")
