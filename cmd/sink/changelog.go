@@ -20,7 +20,7 @@ func (a *app) changelogCommand() *cobra.Command {
 	var (
 		where   location
 		rows    choice
-		format  outputFormat
+		format  rowsFormat
 		from    string
 		follow  bool
 		limit   int64
@@ -62,7 +62,7 @@ partitions; "phase" is "full" for the rows that --from full begins with.`,
 			if options.Where, err = rows.on(t.Schema()); err != nil {
 				return err
 			}
-			return a.changelog(cmd.Context(), t, start, options, limit, format)
+			return a.changelog(cmd.Context(), t, start, options, limit, format.outputFormat)
 		},
 	})
 	where.addTo(cmd)
@@ -100,7 +100,10 @@ func (a *app) changelog(ctx context.Context, t *scan.Table, from scan.Start, opt
 	if err != nil {
 		return misuse(err)
 	}
-	out := newChangePrinter(a, format, t.Schema(), fields)
+	out, err := newChangePrinter(a, format, t.Schema(), fields)
+	if err != nil {
+		return err
+	}
 	left, any := limit, false
 	for c, err := range t.Changes(ctx, from, options) {
 		if errors.Is(err, context.Canceled) && options.Poll > 0 {
@@ -137,18 +140,20 @@ type changePrinter struct {
 	partitioned bool
 }
 
-func newChangePrinter(a *app, format outputFormat, schema *table.Schema, fields []table.Field) *changePrinter {
+func newChangePrinter(a *app, format outputFormat, schema *table.Schema, fields []table.Field) (*changePrinter, error) {
 	p := &changePrinter{partitioned: len(schema.PartitionKeys) > 0}
-	before := []string{"snapshot", "partition", "bucket", "kind"}
-	if !p.partitioned {
-		before = []string{"snapshot", "bucket", "kind"}
-	}
-	p.rowPrinter = newRowPrinter(a, format, fields, before...)
-	return p
+	var err error
+	p.rowPrinter, err = newRowPrinter(a, format, fields, changeColumns(p.partitioned))
+	return p, err
 }
 
 // change prints row i of a batch of changes.
 func (p *changePrinter) change(c *scan.Change, i int) {
+	if p.file != nil {
+		p.fileCells(c, i)
+		p.print(c.Batch, i)
+		return
+	}
 	snapshot, bucket, kind := text(c.Snapshot), text(c.Split.Bucket.Number), c.Batch.Kinds[i].String()
 	if p.format != formatJSON {
 		before := []string{snapshot, bucket, kind}
@@ -170,4 +175,15 @@ func (p *changePrinter) change(c *scan.Change, i int) {
 	b = table.AppendCanonicalRow(b, p.fields, c.Batch, i)
 	p.line = append(b, '}')
 	p.jsonLine(p.line)
+}
+
+// fileCells adds the cells before those of row i.
+func (p *changePrinter) fileCells(c *scan.Change, i int) {
+	columns := p.file.batch.Columns
+	columns[0].AppendWord(c.Snapshot)
+	if p.partitioned {
+		columns[1].AppendBytes(c.Split.Partition)
+	}
+	columns[p.file.before-2].AppendWord(int64(c.Split.Bucket.Number))
+	columns[p.file.before-1].AppendBytes([]byte(c.Batch.Kinds[i].String()))
 }

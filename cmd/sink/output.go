@@ -20,7 +20,31 @@ const (
 	formatTable outputFormat = "table" // for people
 	formatJSON  outputFormat = "json"  // one object a line
 	formatCSV   outputFormat = "csv"   // RFC 4180, with a header
+	// formatParquet is one file of rows, for commands that print rows of a table.
+	formatParquet outputFormat = "parquet"
 )
+
+// rowsFormat is the value of -o of commands that print rows of a table.
+type rowsFormat struct{ outputFormat }
+
+// addTo adds the flag -o.
+func (f *rowsFormat) addTo(cmd *cobra.Command) {
+	f.outputFormat = formatTable
+	cmd.Flags().VarP(f, "output", "o", "how to print: table, json (one object a line), csv or parquet (one file on standard output)")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "csv", "parquet"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Set makes it a flag, with String and Type of what it embeds.
+func (f *rowsFormat) Set(s string) error {
+	if outputFormat(s) == formatParquet {
+		f.outputFormat = formatParquet
+		return nil
+	}
+	if f.outputFormat.Set(s) != nil {
+		return fmt.Errorf("%q is none of table, json, csv, parquet", s)
+	}
+	return nil
+}
 
 // addTo adds the flag -o.
 func (f *outputFormat) addTo(cmd *cobra.Command) {

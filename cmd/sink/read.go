@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -17,7 +18,7 @@ func (a *app) readCommand() *cobra.Command {
 	var (
 		where   location
 		rows    choice
-		format  outputFormat
+		format  rowsFormat
 		at      scan.At
 		when    string
 		limit   int64
@@ -38,6 +39,7 @@ base64, maps as lists of pairs.`,
 		Example: `  sink read shop.orders -c sink.yaml
   sink read shop.orders --warehouse file:///var/lake --limit 10
   sink read shop.orders --warehouse file:///var/lake --snapshot 12 --columns id,amount -o csv
+  sink read shop.orders -c sink.yaml -o parquet > orders.parquet
   sink read shop.orders --warehouse file:///var/lake --where "amount > 10 and status = 'PAID'"
   sink read shop.orders --warehouse s3://lake/warehouse --s3-endpoint http://127.0.0.1:9000 -o json | jq .amount`,
 		Args: oneTable,
@@ -61,7 +63,7 @@ base64, maps as lists of pairs.`,
 			if err != nil {
 				return fmt.Errorf("table %s: %w", args[0], err)
 			}
-			return a.read(cmd.Context(), t, at, options, rows, limit, format)
+			return a.read(cmd.Context(), t, at, options, rows, limit, format.outputFormat)
 		},
 	})
 	where.addTo(cmd)
@@ -121,7 +123,10 @@ func (a *app) read(ctx context.Context, t *scan.Table, at scan.At, options scan.
 	if err != nil {
 		return misuse(err)
 	}
-	out := newRowPrinter(a, format, fields)
+	out, err := newRowPrinter(a, format, fields, nil)
+	if err != nil {
+		return err
+	}
 	if plan.Snapshot == nil {
 		return out.close()
 	}
@@ -150,19 +155,32 @@ type rowPrinter struct {
 	*printer
 	fields []table.Field
 	cell   []byte
+	file   *parquetFile // nil: as text
 }
 
-func newRowPrinter(a *app, format outputFormat, fields []table.Field, before ...string) *rowPrinter {
-	columns := before
-	for _, f := range fields {
+func newRowPrinter(a *app, format outputFormat, fields, before []table.Field) (*rowPrinter, error) {
+	p := &rowPrinter{fields: fields}
+	if format == formatParquet {
+		p.printer = newPrinter(io.Discard, formatJSON)
+		var err error
+		p.file, err = newParquetFile(a.stdout, fields, before)
+		return p, err
+	}
+	var columns []string
+	for _, f := range append(before[:len(before):len(before)], fields...) {
 		columns = append(columns, f.Name)
 	}
-	return &rowPrinter{printer: newPrinter(a.stdout, format, columns...), fields: fields}
+	p.printer = newPrinter(a.stdout, format, columns...)
+	return p, nil
 }
 
 // print prints row i of a batch.
 func (p *rowPrinter) print(b *table.Batch, i int, before ...string) {
-	if p.format == formatJSON {
+	switch {
+	case p.file != nil:
+		p.keep(p.file.row(b, i))
+		return
+	case p.format == formatJSON:
 		p.line = table.AppendCanonicalRow(p.line[:0], p.fields, b, i)
 		p.jsonLine(p.line)
 		return
@@ -173,4 +191,12 @@ func (p *rowPrinter) print(b *table.Batch, i int, before ...string) {
 		cells = append(cells, shorten(canonicalCell(p.cell, p.format), p.format))
 	}
 	p.cells(cells)
+}
+
+// close prints the rest. It returns the first error of all.
+func (p *rowPrinter) close() error {
+	if p.file != nil {
+		p.keep(p.file.close())
+	}
+	return p.printer.close()
 }
