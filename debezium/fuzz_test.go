@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -88,6 +89,7 @@ func FuzzFrame(f *testing.F) {
 		}
 		_, _ = fr.KeyNames()
 		_, _ = fr.Source()
+		inferable(t, &fr, schema.Fields)
 		p, err := Bind(schema, fr.Shape, Options{})
 		if err != nil {
 			return
@@ -114,6 +116,27 @@ func FuzzFrame(f *testing.F) {
 			require.True(t, json.Valid(table.AppendCanonicalRow(nil, schema.Fields, b, i)))
 		}
 	})
+}
+
+// inferable wants what an event without types asks of a table to be columns, none of a name twice, that the table could get.
+func inferable(t *testing.T, f *Frame, have []table.Field) {
+	if f.Shape != nil || f.value.avro != nil {
+		return
+	}
+	asked, err := f.Infer(have)
+	if err != nil {
+		require.NotEmpty(t, reasonOf(t, err))
+		return
+	}
+	names := map[string]bool{}
+	for _, field := range asked.Fields {
+		require.False(t, names[field.Name], "%s twice", field.Name)
+		names[field.Name] = true
+		_, _, err := table.Evolve(&table.Schema{Fields: have, PrimaryKeys: []string{"id"}}, []table.Field{field})
+		if i := slices.IndexFunc(have, func(h table.Field) bool { return h.Name == field.Name }); i > 0 && err != nil {
+			t.Fatalf("%s cannot become %s: %v", have[i].Type, field.Type, err)
+		}
+	}
 }
 
 // FuzzSchemaJSON: a schema part is refused, or every type in it has a column that binds.

@@ -82,6 +82,43 @@ func TestNatural(t *testing.T) {
 	}
 }
 
+// TestVectors: vectors of both databases, with values that no shorter float holds.
+func TestVectors(t *testing.T) {
+	array := func(name, typ string) string {
+		return named("array", name) + fmt.Sprintf(`,"items":{"type":%q,"optional":false}`, typ)
+	}
+	sparse := named("struct", "io.debezium.data.SparseDoubleVector") + `,"fields":[{"type":"int16","optional":false,"field":"dimensions"},` +
+		`{"type":"map","optional":false,"keys":{"type":"int16","optional":false},"values":{"type":"double","optional":false},"field":"vector"}]`
+	element := func(typ string) table.Type {
+		inner := field1("e", typ).Type
+		return table.Type{Root: table.Array, Element: &inner}
+	}
+	for _, c := range []struct {
+		column, value string
+		typ           table.Type
+		want          string
+	}{
+		{array("io.debezium.data.FloatVector", "float"), "[1.0,0.1,-0.0,3.4028235E38]", element("FLOAT NOT NULL"), "[1,0.1,-0,3.4028235e+38]"},
+		{array("io.debezium.data.DoubleVector", "double"), "[0.1,1.7976931348623157E308]", element("DOUBLE NOT NULL"), "[0.1,1.7976931348623157e+308]"},
+		{array("io.debezium.data.FloatVector", "float"), "[]", element("FLOAT NOT NULL"), "[]"},
+		{sparse, `{"dimensions":5,"vector":[[1,0.5],[4,-0.25]]}`, table.Type{}, `{"dimensions":5,"vector":[[1,0.5],[4,-0.25]]}`},
+	} {
+		f, err := frameOf(t, "t", `{"id":1}`, wrapped(c.column, c.value))
+		require.NoError(t, err)
+		fields, err := f.Shape.Fields(Types{})
+		require.NoError(t, err)
+		if c.typ.Root != 0 {
+			require.Equal(t, c.typ, fields[1].Type, c.column)
+		}
+		p, err := Bind(&table.Schema{Fields: fields, PrimaryKeys: []string{"id"}}, f.Shape, Options{})
+		require.NoError(t, err)
+		b := table.NewBatch(fields)
+		_, err = p.Append(f, b)
+		require.NoError(t, err)
+		require.Equal(t, c.want, string(table.AppendCanonical(nil, fields[1].Type, &b.Columns[1], 0)), c.column)
+	}
+}
+
 // TestOtherTypes: columns of another type than the natural one hold the value exactly, or refuse it.
 func TestOtherTypes(t *testing.T) {
 	for _, c := range []struct{ column, value, typ, want string }{
