@@ -59,6 +59,7 @@ func (t *task) writeChanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.Together()
 	data, changelog := entriesOf(t.delta)
 	write := func(entries []manifest.Entry) (manifests []manifest.ListEntry, name string, size int64, err error) {
 		manifests, err = w.Manifests(ctx, entries)
@@ -75,9 +76,11 @@ func (t *task) writeChanges(ctx context.Context) error {
 		return err
 	}
 	if len(changelog) > 0 {
-		_, c.changelogList, c.changelogListSize, err = write(changelog)
+		if _, c.changelogList, c.changelogListSize, err = write(changelog); err != nil {
+			return err
+		}
 	}
-	return err
+	return w.Flush(ctx)
 }
 
 func (c *Committer) manifestNames(list []manifest.ListEntry) []string {

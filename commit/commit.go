@@ -210,10 +210,12 @@ func (t *task) lost(ctx context.Context) error {
 // attempt builds a snapshot on the newest one and tries to create it. It reports whether the snapshot stands; false
 // without an error means that another's was there first.
 func (t *task) attempt(ctx context.Context) (stands bool, err error) {
+	schema := t.ask(ctx, t.path.Schema(t.schema.ID+1))
 	if err := t.refresh(ctx); err != nil {
+		<-schema
 		return false, err
 	}
-	if err := t.refreshSchema(ctx); err != nil {
+	if err := t.refreshSchema(ctx, schema); err != nil {
 		return false, err
 	}
 	if err := t.check(ctx); err != nil {

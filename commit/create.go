@@ -54,7 +54,7 @@ func (c *Committer) createSchema(ctx context.Context, s *table.Schema) (won bool
 		return false, err
 	}
 	if !o.won {
-		return false, c.refreshSchema(ctx)
+		return false, c.refreshSchema(ctx, nil)
 	}
 	return true, c.takeSchema(s.ID, raw)
 }
@@ -89,21 +89,26 @@ func (c *Committer) loadSchema(ctx context.Context) error {
 	return c.takeSchema(id, raw)
 }
 
-// refreshSchema looks for schemas after the one that is known. Ids are dense, so one read says that there is none.
-func (c *Committer) refreshSchema(ctx context.Context) error {
+// refreshSchema looks for schemas after the one that is known, the first of which may have been asked for. Ids are dense, so one
+// read says that there is none.
+func (c *Committer) refreshSchema(ctx context.Context, asked <-chan answer) error {
 	for {
 		next := int64(0)
 		if c.schema != nil {
 			next = c.schema.ID + 1
 		}
-		raw, err := c.store.Get(ctx, c.path.Schema(next))
-		if errors.Is(err, fs.ErrNotExist) && c.schema != nil {
+		if asked == nil {
+			asked = c.ask(ctx, c.path.Schema(next))
+		}
+		a := <-asked
+		asked = nil
+		if errors.Is(a.err, fs.ErrNotExist) && c.schema != nil {
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", c.path.Schema(next), err)
+		if a.err != nil {
+			return fmt.Errorf("read %s: %w", c.path.Schema(next), a.err)
 		}
-		if err := c.takeSchema(next, raw); err != nil {
+		if err := c.takeSchema(next, a.raw); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,8 @@
 // # What an attempt costs
 //
 // It does not grow with the age of the table. When nobody else has committed: a read of the newest snapshot, of the next id,
-// and of the next schema id; a base list and the snapshot to write; one read to confirm. The lists of the newest snapshot are
+// and of the next schema id, all three at once; a base list and the snapshot to write; one read to confirm. The manifests and
+// lists of the delta are written before, at once, too. The lists of the newest snapshot are
 // kept from having written them. Bucket counts are kept by partition; one that is not known is found in the
 // newest manifest that names it. The maximum sequence number of other writers is learnt from each of their snapshots once.
 // Only a compaction reads all manifests that may name its buckets.

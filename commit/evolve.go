@@ -23,7 +23,7 @@ func (c *Committer) Evolve(ctx context.Context, want []table.Field) (*table.Sche
 // others are first.
 func (c *Committer) alter(ctx context.Context, change func(*table.Schema) (*table.Schema, []table.Change, error)) (*table.Schema, []table.Change, error) {
 	for range c.cfg.Retries + 1 {
-		if err := c.refreshSchema(ctx); err != nil {
+		if err := c.refreshSchema(ctx, nil); err != nil {
 			return nil, nil, err
 		}
 		next, changes, err := change(c.schema)

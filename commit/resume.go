@@ -44,7 +44,7 @@ func (c *Committer) Resume(ctx context.Context) (State, error) {
 }
 
 func (c *Committer) resume(ctx context.Context) (State, error) {
-	if err := c.refreshSchema(ctx); err != nil {
+	if err := c.refreshSchema(ctx, nil); err != nil {
 		return State{}, err
 	}
 	if err := c.reload(ctx); err != nil {

@@ -139,7 +139,7 @@ func (r *scriptRun) traced(d *datadriven.TestData, name string, f func() (Result
 	result, err := f()
 	r.faults[name].Store = r.store
 	var b strings.Builder
-	for _, line := range sortReads(fault.Log()) {
+	for _, line := range sortCalls(fault.Log()) {
 		fmt.Fprintln(&b, strings.ReplaceAll(line, string(r.path)+"/", ""))
 	}
 	if err == nil {
@@ -150,18 +150,22 @@ func (r *scriptRun) traced(d *datadriven.TestData, name string, f func() (Result
 	return b.String(), err
 }
 
-// sortReads sorts manifests that are read in a row: a few are fetched at the same time, in any order.
-func sortReads(log []string) []string {
-	isRead := func(line string) bool {
-		return strings.HasPrefix(line, "get ") && strings.Contains(line, "/manifest/manifest-id")
+// sortCalls sorts what is read in a row, and the manifests that are written in a row: these go out at the same time, in any order.
+func sortCalls(log []string) []string {
+	kind := func(line string) string {
+		verb, name, _ := strings.Cut(line, " ")
+		switch {
+		case verb == "get", verb == "list":
+			return "read"
+		case verb == "put" && strings.Contains(name, "/manifest/"):
+			return verb
+		}
+		return ""
 	}
-	for i := 0; i < len(log); i++ {
-		j := i
-		for j < len(log) && isRead(log[j]) {
-			j++
+	for i, j := 0, 0; i < len(log); i = j {
+		for j = i + 1; j < len(log) && kind(log[j]) != "" && kind(log[j]) == kind(log[i]); j++ {
 		}
 		slices.Sort(log[i:j])
-		i = max(i, j-1)
 	}
 	return log
 }

@@ -54,10 +54,14 @@ func (c *Committer) read(ctx context.Context, id int64) (*seen, error) {
 
 func (c *Committer) readFile(ctx context.Context, name string) (*seen, error) {
 	raw, err := c.store.Get(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+	return c.parseAnswer(name, answer{raw, err})
+}
+
+func (c *Committer) parseAnswer(name string, a answer) (*seen, error) {
+	if a.err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, a.err)
 	}
-	return c.parse(name, raw)
+	return c.parse(name, a.raw)
 }
 
 // parse takes over raw.
@@ -86,7 +90,9 @@ func (c *Committer) refresh(ctx context.Context) error {
 	if old == nil {
 		return c.reload(ctx)
 	}
+	after := c.ask(ctx, c.path.Snapshot(old.ID+1))
 	now, err := c.read(ctx, old.ID)
+	following := <-after
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // expired, rolled back, dropped, or not visible for a moment
 		return c.reload(ctx)
@@ -97,7 +103,7 @@ func (c *Committer) refresh(ctx context.Context) error {
 	case !now.same(old):
 		return c.reload(ctx)
 	}
-	steps, more, err := c.ahead(ctx, old.ID)
+	steps, more, err := c.ahead(ctx, old.ID, following)
 	if err != nil {
 		return err
 	}
@@ -117,10 +123,31 @@ func (c *Committer) refresh(ctx context.Context) error {
 	return nil
 }
 
-// ahead reads the snapshots that follow id, and reports whether there may be more than it cared to read.
-func (c *Committer) ahead(ctx context.Context, id int64) (steps []*seen, more bool, err error) {
+// answer is what the store said to a Get.
+type answer struct {
+	raw []byte
+	err error
+}
+
+// ask begins to read an object; the answer comes in any case.
+func (c *Committer) ask(ctx context.Context, name string) <-chan answer {
+	got := make(chan answer, 1)
+	go func() {
+		raw, err := c.store.Get(ctx, name)
+		got <- answer{raw, err}
+	}()
+	return got
+}
+
+// ahead reads the snapshots that follow id, of which the first has been asked for, and reports whether there may be more than
+// it cared to read.
+func (c *Committer) ahead(ctx context.Context, id int64, first answer) (steps []*seen, more bool, err error) {
 	for range probeAhead {
-		s, err := c.read(ctx, id+int64(len(steps))+1)
+		name := c.path.Snapshot(id + int64(len(steps)) + 1)
+		if len(steps) > 0 {
+			first.raw, first.err = c.store.Get(ctx, name)
+		}
+		s, err := c.parseAnswer(name, first)
 		if errors.Is(err, fs.ErrNotExist) {
 			return steps, false, nil
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"sink/table"
 	"sink/table/object"
 )
@@ -17,6 +19,9 @@ type Writer struct {
 	columns    *partitionColumns
 	codec      codec
 	targetSize int64
+
+	together bool // nothing is written until Flush
+	waiting  []pending
 }
 
 // NewWriter returns a Writer that follows the schema's options manifest.compression, file.compression.zstd-level and
@@ -39,6 +44,42 @@ func NewWriter(store object.Store, path table.Path, schema *table.Schema, names 
 	}, nil
 }
 
+// Together has all that follows wait for [Writer.Flush], which takes one round trip to the store for all.
+func (w *Writer) Together() { w.together = true }
+
+// Flush writes what waits, side by side, and returns when all is written or has failed. It is given up with the first error.
+func (w *Writer) Flush(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(maxPuts)
+	for _, f := range w.waiting {
+		g.Go(func() error {
+			if err := w.store.Put(ctx, w.path.Manifest(f.name), f.content); err != nil {
+				return fmt.Errorf("write %s: %w", f.name, err)
+			}
+			return nil
+		})
+	}
+	w.waiting = nil
+	return g.Wait()
+}
+
+// maxPuts is how many files are written at the same time.
+const maxPuts = 16
+
+func (w *Writer) put(ctx context.Context, name string, b []byte) error {
+	if w.together {
+		w.waiting = append(w.waiting, pending{name, b})
+		return nil
+	}
+	return w.store.Put(ctx, w.path.Manifest(name), b)
+}
+
+// pending is a file that waits to be written.
+type pending struct {
+	name    string // bare
+	content []byte
+}
+
 // Manifests writes entries into new manifests, as many as manifest.target-file-size asks for, none for no entries. What
 // it returns goes into a list in this order. When it fails, the names it has written so far are returned with the
 // error.
@@ -56,7 +97,7 @@ func (w *Writer) Manifests(ctx context.Context, entries []Entry) ([]ListEntry, e
 func (w *Writer) List(ctx context.Context, list []ListEntry) (name string, sizeBytes int64, err error) {
 	b := encodeList(list, w.codec)
 	name = w.names.List()
-	if err := w.store.Put(ctx, w.path.Manifest(name), b); err != nil {
+	if err := w.put(ctx, name, b); err != nil {
 		return name, 0, fmt.Errorf("write manifest list %s: %w", name, err)
 	}
 	return name, int64(len(b)), nil
@@ -99,7 +140,7 @@ func (r *roller) flush() error {
 	m := r.sum.listEntry()
 	m.Name, m.SizeBytes = r.w.names.Manifest(), int64(len(b))
 	r.done = append(r.done, m)
-	if err := r.w.store.Put(r.ctx, r.w.path.Manifest(m.Name), b); err != nil {
+	if err := r.w.put(r.ctx, m.Name, b); err != nil {
 		return fmt.Errorf("write manifest %s: %w", m.Name, err)
 	}
 	return nil
