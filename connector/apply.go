@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sink/debezium"
+	"sink/flush"
 	"sink/table"
 )
 
@@ -297,11 +298,16 @@ func (w *worker) change(p *partition) error {
 	return nil
 }
 
-// add routes the rows just appended. A row that has no place (a null in its key) is the record's fault.
+// add routes the rows just appended. A row that has no place (a null in its key), or that the merge engine cannot merge, is
+// the record's fault.
 func (w *worker) add() error {
 	if err := w.writer.Add(); err != nil {
+		reason := debezium.ReasonNull
+		if errors.Is(err, flush.ErrKind) {
+			reason = debezium.ReasonKind
+		}
 		return &debezium.RecordError{
-			Topic: w.intake.record.Topic, Partition: w.intake.record.Partition, Offset: w.intake.record.Offset, Reason: debezium.ReasonNull, Err: err,
+			Topic: w.intake.record.Topic, Partition: w.intake.record.Partition, Offset: w.intake.record.Offset, Reason: reason, Err: err,
 		}
 	}
 	return nil

@@ -128,6 +128,9 @@ func (w *worker) carry(ctx context.Context, committer *commit.Committer, f *flig
 		}
 		if !flushed {
 			delta, err := f.sealed.Flush(ctx)
+			if errors.Is(err, flush.ErrMerge) {
+				return struct{}{}, backoff.Permanent(err)
+			}
 			if err != nil {
 				return struct{}{}, err
 			}

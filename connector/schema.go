@@ -60,6 +60,9 @@ func (w *worker) adopt() error {
 	if w.writer != nil {
 		writer.Raise(w.writer.MaxSequence())
 	}
+	for _, warning := range schema.Warnings() {
+		w.log.Warn().Msg(warning)
+	}
 	w.schema, w.writer = schema, writer
 	w.intake.plans = map[*debezium.Shape]*plan{}
 	if w.cfg.readsAhead() {

@@ -37,6 +37,7 @@ const (
 	ReasonUnknown     Reason = "unknown"     // a field that the table does not have, where the policy is to fail
 	ReasonAmbiguous   Reason = "ambiguous"   // a text with two readings (base64 or plain, base64 or hex) and no mode stated
 	ReasonKey         Reason = "key"         // the record key is missing or has other columns than the table was bound to
+	ReasonKind        Reason = "kind"        // an update or delete of which the table's merge engine can make nothing
 	ReasonUnavailable Reason = "unavailable" // nothing is known of a value that the row cannot do without (its key)
 )
 

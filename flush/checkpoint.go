@@ -99,12 +99,12 @@ func (j *job) do(ctx context.Context, chunks []*table.Batch, first []int64) erro
 	var err error
 	switch {
 	case p.changelog == nil:
-		made.data, err = j.write(ctx, p.data, namer, in, p.engine)
-	case p.copies && !repeats && p.engine.keepsSingles():
+		made.data, err = j.write(ctx, p.data, namer, in, true)
+	case p.copies && !repeats:
 		made, err = j.writeOnce(ctx, namer, in)
 	default:
-		if made.changelog, err = j.write(ctx, p.changelog, namer, in, nil); err == nil {
-			made.data, err = j.write(ctx, p.data, namer, in, p.engine)
+		if made.changelog, err = j.write(ctx, p.changelog, namer, in, false); err == nil {
+			made.data, err = j.write(ctx, p.data, namer, in, true)
 		}
 	}
 	if err != nil {
@@ -122,10 +122,10 @@ type input struct {
 	first  []int64
 }
 
-// write makes files of the rows, merged by an engine if there is one. It leaves no file if it fails.
-func (j *job) write(ctx context.Context, f *datafile.Format, namer *table.Namer, in *input, e engine) ([]table.File, error) {
+// write makes files of the rows, merged or all of them. It leaves no file if it fails.
+func (j *job) write(ctx context.Context, f *datafile.Format, namer *table.Namer, in *input, merged bool) ([]table.File, error) {
 	w := f.NewWriter(j.bucket, j.plan.buckets, 0, table.SourceAppend, namer)
-	files, err := in.copyTo(ctx, w, e)
+	files, err := in.copyTo(ctx, w, merged)
 	if err != nil {
 		w.Abort(ctx)
 		return nil, err
@@ -133,7 +133,7 @@ func (j *job) write(ctx context.Context, f *datafile.Format, namer *table.Namer,
 	return files, nil
 }
 
-func (in *input) copyTo(ctx context.Context, w *datafile.Writer, e engine) ([]table.File, error) {
+func (in *input) copyTo(ctx context.Context, w *datafile.Writer, merged bool) ([]table.File, error) {
 	for from := 0; ; {
 		g := in.sorter.next(from, in.chunks, in.first)
 		n := g.rows.Len()
@@ -141,8 +141,11 @@ func (in *input) copyTo(ctx context.Context, w *datafile.Writer, e engine) ([]ta
 			return w.Close(ctx)
 		}
 		rows := g.rows
-		if e != nil {
-			rows = in.sorter.merge(e, g)
+		if merged {
+			var err error
+			if rows, err = in.sorter.merger.merge(g); err != nil {
+				return nil, err
+			}
 		}
 		if err := w.Append(ctx, rows); err != nil {
 			return nil, err
@@ -153,7 +156,7 @@ func (in *input) copyTo(ctx context.Context, w *datafile.Writer, e engine) ([]ta
 
 // writeOnce makes the data files and copies them for the changelog.
 func (j *job) writeOnce(ctx context.Context, namer *table.Namer, in *input) (made spilled, err error) {
-	if made.data, err = j.write(ctx, j.plan.data, namer, in, nil); err != nil {
+	if made.data, err = j.write(ctx, j.plan.data, namer, in, false); err != nil {
 		return made, err
 	}
 	for _, file := range made.data {

@@ -6,7 +6,8 @@
 //	Batch, Add   rows are appended to a chunk, a batch of typed columns; each bucket keeps references to its rows
 //	Seal         everything buffered becomes a Checkpoint and gets its sequence numbers; the Writer starts anew at once
 //	Flush        per bucket, several at a time: sort by (key, sequence.field, arrival); every row goes to the changelog
-//	             file, the newest row of each key to the data file of level 0
+//	             file, and what the merge engine makes of those of each key (the newest, for deduplicate) to the data file
+//	             of level 0
 //
 // When no key of a bucket occurs twice the two files hold the same rows: the changelog file is then a copy of the data
 // file, made by the store. When memory is full, Spill writes the fullest buckets early, to files that nobody sees before the

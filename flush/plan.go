@@ -12,6 +12,7 @@ import (
 
 	"sink/table"
 	"sink/table/datafile"
+	"sink/table/merge"
 )
 
 // cleanTimeout bounds the removal of files that nobody will refer to. What it leaves behind, orphan cleaning finds.
@@ -28,9 +29,10 @@ type plan struct {
 	copies    bool             // both are written alike, so that a file can be copied
 
 	order        order
-	engine       engine
-	ignoreDelete bool // drop -U and -D
-	ignoreBefore bool // drop -U
+	engine       *merge.Engine // nil: deduplicate
+	refuses      [4]error      // by kind: why the table takes no such row
+	ignoreDelete bool          // drop -U and -D
+	ignoreBefore bool          // drop -U
 
 	chunks   sync.Pool // of *table.Batch
 	scratch  sync.Pool // of *sorter
@@ -39,7 +41,7 @@ type plan struct {
 
 func newPlan(cfg Config, buckets int32) (*plan, error) {
 	s := cfg.Schema
-	p := &plan{cfg: cfg, buckets: buckets, primary: s.Indexes(s.PrimaryKeys), encoders: cfg.Encoders, engine: deduplicate{}}
+	p := &plan{cfg: cfg, buckets: buckets, primary: s.Indexes(s.PrimaryKeys), encoders: cfg.Encoders}
 	if p.encoders == nil {
 		p.encoders = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 	}
@@ -59,11 +61,20 @@ func newPlan(cfg Config, buckets int32) (*plan, error) {
 	if p.ignoreBefore, err = s.OptionBool("ignore-update-before"); err != nil {
 		return nil, err
 	}
-	if e := s.Option("merge-engine"); e != "deduplicate" {
-		return nil, fmt.Errorf("option merge-engine is %q, but only deduplicate is written", e)
+	all := make([]int, len(s.Fields))
+	for i := range all {
+		all[i] = i
+	}
+	if p.engine, err = merge.New(s, all); err != nil {
+		return nil, err
+	}
+	for k := range p.refuses {
+		if err := p.engine.Refuses(table.Kind(k)); err != nil {
+			p.refuses[k] = fmt.Errorf("%w: %w", ErrKind, err)
+		}
 	}
 	p.order = newOrder(s)
-	p.scratch.New = func() any { return new(sorter) }
+	p.scratch.New = func() any { return &sorter{merger: newMerger(p.engine, s.Fields)} }
 	return p, nil
 }
 

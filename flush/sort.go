@@ -60,8 +60,8 @@ type sorter struct {
 	exact        bool   // equal numbers are equal keys
 
 	window group
-	merged table.Rows
 	rivals []rival
+	merger *merger
 }
 
 // smallSort is up to how many rows a comparison sort is faster than a radix sort.
@@ -273,14 +273,8 @@ func (s *sorter) next(from int, chunks []*table.Batch, first []int64) *group {
 	return g
 }
 
-// merge makes of a window the rows of the data file; valid until the next call.
-func (s *sorter) merge(e engine, g *group) table.Rows {
-	s.merged.Batches, s.merged.Refs, s.merged.Seqs = g.rows.Batches, s.merged.Refs[:0], s.merged.Seqs[:0]
-	s.merged = e.merge(g, s.merged)
-	return s.merged
-}
-
 // release forgets the rows but keeps the memory.
 func (s *sorter) release() {
-	s.window.rows.Batches, s.merged.Batches = nil, nil
+	s.window.rows.Batches = nil
+	s.merger.release()
 }

@@ -33,7 +33,7 @@ type Config struct {
 const (
 	defaultChunkRows  = 8 << 10
 	defaultChunkBytes = 1 << 20
-	maxChunks         = 1 << 16 // what a table.Ref can address
+	maxChunks         = 1<<16 - 1 // what a table.Ref can address, with a batch for merged rows
 )
 
 // Writer buffers the changes of one table and schema. It has one owner.
@@ -89,7 +89,8 @@ func (w *Writer) Batch() *table.Batch {
 }
 
 // Add takes the rows appended since the last call. A +U that follows its -U in the same call belongs to it. It returns an
-// error, and drops these rows, if one of them has a null in its primary key, or is not +I in an append table.
+// error, and drops these rows, if one of them has a null in its primary key, is not +I in an append table, or is of a kind that
+// the table's merge engine takes no rows of.
 func (w *Writer) Add() error {
 	if !w.open {
 		return nil
@@ -154,6 +155,9 @@ func (w *Writer) place(b *table.Batch, from, to int) (int, error) {
 		if w.plan.drops(b.Kinds[i]) {
 			w.places = append(w.places, nil)
 			continue
+		}
+		if err := w.plan.refuses[b.Kinds[i]]; err != nil {
+			return 0, err
 		}
 		var at *bucket
 		if same {

@@ -140,6 +140,17 @@ func (r *NestedReader) Value(t *Type) []byte {
 	return before[:len(before)-len(r.rest)]
 }
 
+// Raw returns the bytes of the next value with its mark, and passes over it. Equal values have equal bytes, but for MAP and
+// MULTISET, whose order counts.
+func (r *NestedReader) Raw(t *Type) []byte {
+	before := r.rest
+	r.skipValue(t)
+	if r.bad {
+		return nil
+	}
+	return before[:len(before)-len(r.rest)]
+}
+
 func (r *NestedReader) skipCell(t *Type) {
 	switch t.Root {
 	case RowType:

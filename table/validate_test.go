@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 		{set("bucket-key", "seq"), "seq, which is not in the primary key"},
 		{set("bucket-key", "id,id"), "names id twice"},
 		{set("bucket-function.type", "crc"), `bucket-function.type is "crc"`},
-		{set("merge-engine", "aggregation"), `option merge-engine is "aggregation", but the sink merges rows only by keeping the newest of a key: set it to deduplicate`},
+		{set("merge-engine", "newest"), `option merge-engine is "newest", but the sink has no such merge engine: set it to deduplicate or partial-update or aggregation`},
 		{set("changelog-producer", "lookup"), "set it to none or input"},
 		{set("deletion-vectors.enabled", "true"), "deletion-vectors.enabled"},
 		{set("row-tracking.enabled", "TRUE"), "row-tracking.enabled"},
@@ -120,7 +120,7 @@ func TestValidateAppend(t *testing.T) {
 
 func TestValidateAllAtOnce(t *testing.T) {
 	all := writable(t)
-	set("bucket", "-1", "merge-engine", "first-row", "file.format", "avro", "write-only", "perhaps")(all)
+	set("bucket", "-1", "merge-engine", "newest", "file.format", "avro", "write-only", "perhaps")(all)
 	require.Len(t, strings.Split(all.Validate().Error(), "\n"), 4, "all problems at once: %v", all.Validate())
 	require.ErrorContains(t, (&Schema{}).Validate(), "no columns")
 }

@@ -45,7 +45,8 @@ func TestCheckAgreesWithRun(t *testing.T) {
 	}{
 		{ordersTopic, "", ""},
 		{ordersTopic, "options: {bucket: -1}", "bucket is -1"},
-		{ordersTopic, "options: {merge-engine: aggregation}", "set it to deduplicate"},
+		{ordersTopic, "options: {merge-engine: newest}", "set it to deduplicate"},
+		{ordersTopic, "options: {merge-engine: aggregation}", ""},
 		{ordersTopic, "options: {changelog-producer: lookup}", "changelog-producer"},
 		{ordersTopic, "options: {file.format: orc}", "set it to parquet"},
 		{ordersTopic, "primary-key: [nosuch]", "primary-key names nosuch, which is no column; there are: id, customer_id, status"},

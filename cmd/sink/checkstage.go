@@ -183,6 +183,9 @@ func (c *checker) tellNew(s *stage, topics string, schema *table.Schema) {
 	for _, name := range schema.UnknownOptions() {
 		c.say(checkNote, s.what, "option %s is none that Paimon is known to have: it is kept in the table and does nothing here; check its name", name)
 	}
+	for _, warning := range schema.Warnings() {
+		c.say(checkNote, s.what, "%s", warning)
+	}
 	buckets := "bucket " + schema.Option("bucket")
 	if s.t.Options["bucket"] == "" {
 		buckets += " by default (options.bucket chooses)"

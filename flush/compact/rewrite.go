@@ -14,6 +14,7 @@ import (
 
 	"sink/table"
 	"sink/table/datafile"
+	"sink/table/merge"
 	"sink/table/object"
 )
 
@@ -50,7 +51,8 @@ type Compactor struct {
 	format  *datafile.Format
 	keys    *datafile.KeyRanges
 	merge   datafile.MergeConfig
-	columns []int // all of the schema
+	pass    datafile.MergeConfig // of some runs, whose rows will be merged with those of others
+	columns []int                // all of the schema
 }
 
 // New returns a Compactor. It refuses a table that the sink cannot write, with all reasons.
@@ -89,28 +91,29 @@ func newCompactor(cfg Config) (*Compactor, error) {
 	for i := range s.Fields {
 		c.columns = append(c.columns, i)
 	}
-	if !s.Append() {
-		c.merge, err = mergeOf(s)
+	if s.Append() {
+		return c, nil
 	}
-	return c, err
+	if c.merge, err = mergeOf(s, c.columns); err != nil {
+		return nil, err
+	}
+	if c.pass = c.merge; !c.merge.Engine.Associative() {
+		c.pass.Engine, c.pass.KeepAll = nil, true
+	}
+	return c, nil
 }
 
 // mergeOf says how the rows of a key become one.
-func mergeOf(s *table.Schema) (datafile.MergeConfig, error) {
+func mergeOf(s *table.Schema, columns []int) (datafile.MergeConfig, error) {
 	m := datafile.MergeConfig{
 		Fields: s.Fields, Key: s.Indexes(s.TrimmedPrimaryKeys()),
 		Descending: strings.EqualFold(s.Option("sequence.field.sort-order"), "descending"),
 	}
-	if engine := s.Option("merge-engine"); !strings.EqualFold(engine, "deduplicate") {
-		return m, fmt.Errorf("option merge-engine is %s, but only deduplicate is compacted", engine)
+	if names := s.SequenceFields(); names != nil {
+		m.SequenceFields = s.Indexes(names)
 	}
-	if names := s.Option("sequence.field"); names != "" {
-		m.SequenceFields = s.Indexes(strings.Split(names, ","))
-	}
-	ignoreDelete, err := s.OptionBool("ignore-delete")
-	if ignoreDelete {
-		m.Pick = datafile.LastNotDeleted
-	}
+	var err error
+	m.Engine, err = merge.New(s, columns)
 	return m, err
 }
 
@@ -308,7 +311,8 @@ func (r *run) take(ctx context.Context, w *datafile.Writer, read []table.File) e
 }
 
 // mergeTo appends the rows of a section, one a key. When there are too many runs to merge at once, the smallest of them
-// become one first, in files that are gone afterwards.
+// become one first, in files that are gone afterwards. Runs that have others between them in age are merged there only
+// where that does no harm.
 func (r *run) mergeTo(ctx context.Context, w *datafile.Writer, s datafile.Section, drop bool) error {
 	s = slices.Clone(s)
 	var passing []table.File
@@ -317,7 +321,7 @@ func (r *run) mergeTo(ctx context.Context, w *datafile.Writer, s datafile.Sectio
 		slices.SortStableFunc(s, func(a, b datafile.Run) int { return cmp.Compare(runSize(a), runSize(b)) })
 		n := min(r.cfg.MaxRuns, len(s)-r.cfg.MaxRuns+1)
 		pass := r.format.NewWriter(r.bucket, r.total, 0, table.SourceCompact, r.namer)
-		err := r.stream(ctx, pass, s[:n], false)
+		err := r.stream(ctx, pass, s[:n], r.pass, false)
 		var files []table.File
 		if err == nil {
 			files, err = pass.Close(ctx)
@@ -335,7 +339,7 @@ func (r *run) mergeTo(ctx context.Context, w *datafile.Writer, s datafile.Sectio
 			s = append(s, merged)
 		}
 	}
-	return r.stream(ctx, w, s, drop)
+	return r.stream(ctx, w, s, r.merge, drop)
 }
 
 func runSize(run datafile.Run) int64 {
@@ -347,12 +351,12 @@ func runSize(run datafile.Run) int64 {
 }
 
 // stream merges the runs of a section into a writer.
-func (r *run) stream(ctx context.Context, w *datafile.Writer, s datafile.Section, drop bool) (err error) {
+func (r *run) stream(ctx context.Context, w *datafile.Writer, s datafile.Section, merge datafile.MergeConfig, drop bool) (err error) {
 	sources := make([]datafile.Source, len(s))
 	for i, files := range s {
 		sources[i] = datafile.Chain(len(files), func(i int) (datafile.Source, error) { return r.open(ctx, files[i]) })
 	}
-	m, err := datafile.NewMerger(r.merge, sources)
+	m, err := datafile.NewMerger(merge, sources)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"sink/table"
+	"sink/table/merge"
 )
 
 // MergeConfig says how sorted sources become one.
@@ -16,23 +17,11 @@ type MergeConfig struct {
 	SequenceFields []int // positions in Fields of sequence.field; nil: _SEQUENCE_NUMBER alone decides
 	Descending     bool  // sequence.field.sort-order=descending
 
-	// Pick returns the index in group of the row that stays, or -1 for none. group holds all rows of one key, oldest
-	// first, at least one. Nil: [Last].
-	Pick func(group table.Rows) int
-}
+	// Engine makes one row of the rows of a key, for columns as Fields has them. Nil: the newest row stays.
+	Engine *merge.Engine
 
-// Last is the merge engine deduplicate: the newest row of a key stays, whatever its kind
-// (org.apache.paimon.mergetree.compact.DeduplicateMergeFunction).
-func Last(group table.Rows) int { return group.Len() - 1 }
-
-// LastNotDeleted is deduplicate with ignore-delete: the newest row that takes nothing away stays.
-func LastNotDeleted(group table.Rows) int {
-	for i := group.Len() - 1; i >= 0; i-- {
-		if !group.Kind(i).Retracts() {
-			return i
-		}
-	}
-	return -1
+	// KeepAll keeps all rows of a key, in their order, for another merge later.
+	KeepAll bool
 }
 
 // Bounds of what a Merger holds: a batch of every source, and those whose rows are in what it returned last.
@@ -50,13 +39,15 @@ type Merger struct {
 	sources []*mergeInput
 	tree    loserTree
 	order   rowOrder
-	pick    func(group table.Rows) int
+	engine  merge.Function // nil: the newest row stays
+	keepAll bool
 
 	started bool
 	spent   []*mergeBatch // whose rows are all in what was returned last, or dropped
 	free    []*mergeBatch
 	out     table.Rows
 	used    []*mergeBatch // by index in out.Batches
+	made    *mergeBatch   // rows that the engine made
 	group   table.Rows
 	err     error
 }
@@ -66,7 +57,10 @@ func NewMerger(cfg MergeConfig, sources []Source) (*Merger, error) {
 	if len(sources) > maxMergeSources {
 		return nil, fmt.Errorf("%d files to merge at once are more than %d", len(sources), maxMergeSources)
 	}
-	m := &Merger{pick: cfg.Pick, order: newRowOrder(cfg)}
+	m := &Merger{engine: cfg.Engine.Function(), keepAll: cfg.KeepAll, order: newRowOrder(cfg)}
+	if m.engine != nil {
+		m.made = &mergeBatch{rows: table.NewBatch(cfg.Fields), slot: -1}
+	}
 	for i, s := range sources {
 		m.sources = append(m.sources, &mergeInput{source: s, index: i, merger: m, fields: cfg.Fields})
 	}
@@ -74,10 +68,11 @@ func NewMerger(cfg MergeConfig, sources []Source) (*Merger, error) {
 }
 
 // NextRows returns the next rows, at most max and at least one, as references into the sources' batches, which stay as
-// they are until the next call. After the last row it returns io.EOF.
+// they are until the next call. After the last row it returns io.EOF. With KeepAll it may go beyond max, as it ends
+// after some key.
 func (m *Merger) NextRows(max int) (table.Rows, error) {
 	if m.err == nil {
-		m.err = m.fill(max)
+		m.err = m.fill(min(max, table.MaxBatchRows))
 	}
 	if m.err != nil {
 		return table.Rows{}, m.err
@@ -153,6 +148,9 @@ func (m *Merger) forget() {
 	}
 	m.used = m.used[:0]
 	m.out.Batches, m.out.Refs, m.out.Seqs = m.out.Batches[:0], m.out.Refs[:0], m.out.Seqs[:0]
+	if m.made != nil {
+		m.made.rows.Reset()
+	}
 	m.free = append(m.free, m.spent...)
 	m.spent = m.spent[:0]
 }
@@ -173,26 +171,43 @@ func (m *Merger) mergeGroup(head *mergeInput) error {
 			break
 		}
 	}
-	keep := len(g.Refs) - 1
-	if m.pick != nil {
-		g.Batches = m.out.Batches
-		keep = m.pick(*g)
+	last := len(g.Refs) - 1
+	switch {
+	case m.keepAll:
+		m.out.Refs, m.out.Seqs = append(m.out.Refs, g.Refs...), append(m.out.Seqs, g.Seqs...)
+	case m.engine != nil && last > 0:
+		return m.mergeRows(g)
+	default:
+		m.out.Refs, m.out.Seqs = append(m.out.Refs, g.Refs[last]), append(m.out.Seqs, g.Seqs[last])
 	}
-	if keep >= 0 {
-		m.out.Refs, m.out.Seqs = append(m.out.Refs, g.Refs[keep]), append(m.out.Seqs, g.Seqs[keep])
+	return nil
+}
+
+// mergeRows appends what the engine makes of the rows of a key.
+func (m *Merger) mergeRows(g *table.Rows) error {
+	g.Batches = m.out.Batches
+	kept, seq, err := m.engine.Merge(*g, m.made.rows)
+	switch {
+	case err != nil:
+		return err
+	case kept == merge.Made:
+		m.out.Refs, m.out.Seqs = append(m.out.Refs, m.refTo(m.made, m.made.rows.Len()-1)), append(m.out.Seqs, seq)
+	case kept != merge.None:
+		m.out.Refs, m.out.Seqs = append(m.out.Refs, g.Refs[kept]), append(m.out.Seqs, g.Seqs[kept])
 	}
 	return nil
 }
 
 // ref returns the reference to the row at the head of a source.
-func (m *Merger) ref(s *mergeInput) table.Ref {
-	b := s.batch
+func (m *Merger) ref(s *mergeInput) table.Ref { return m.refTo(s.batch, s.row) }
+
+func (m *Merger) refTo(b *mergeBatch, row int) table.Ref {
 	if b.slot < 0 {
 		b.slot = len(m.used)
 		m.used = append(m.used, b)
 		m.out.Batches = append(m.out.Batches, b.rows)
 	}
-	return table.MakeRef(b.slot, s.row)
+	return table.MakeRef(b.slot, row)
 }
 
 // mergeBatch is a run of rows of one source.

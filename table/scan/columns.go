@@ -7,6 +7,7 @@ import (
 
 	"sink/table"
 	"sink/table/datafile"
+	"sink/table/merge"
 )
 
 // columns says which columns are read from files and how rows are made of them.
@@ -52,14 +53,12 @@ func (c *columns) prepareMerge() error {
 	for _, i := range s.Indexes(s.TrimmedPrimaryKeys()) {
 		m.Key = append(m.Key, c.add(i))
 	}
-	if names := s.Option("sequence.field"); names != "" {
-		for _, name := range strings.Split(names, ",") {
-			i := s.FieldIndex(name)
-			if i < 0 {
-				return fmt.Errorf("option sequence.field names a column %q that is not there", name)
-			}
-			m.SequenceFields = append(m.SequenceFields, c.add(i))
+	for _, name := range s.SequenceFields() {
+		i := s.FieldIndex(name)
+		if i < 0 {
+			return fmt.Errorf("option sequence.field names a column %q that is not there", name)
 		}
+		m.SequenceFields = append(m.SequenceFields, c.add(i))
 	}
 	switch order := s.Option("sequence.field.sort-order"); {
 	case strings.EqualFold(order, "descending"):
@@ -67,11 +66,15 @@ func (c *columns) prepareMerge() error {
 	case !strings.EqualFold(order, "ascending"):
 		return fmt.Errorf("option sequence.field.sort-order is %q, want ascending or descending", order)
 	}
-	ignoreDelete, err := s.OptionBool("ignore-delete")
-	if ignoreDelete {
-		m.Pick = datafile.LastNotDeleted
+	more, err := merge.Needs(s, c.read)
+	if err != nil {
+		return err
+	}
+	for _, i := range more {
+		c.add(i)
 	}
 	m.Fields = c.readFields()
+	m.Engine, err = merge.New(s, c.read)
 	return err
 }
 

@@ -145,7 +145,8 @@ type splitReader struct {
 // open returns a reader of a split. It opens no file yet.
 func (p *Plan) open(ctx context.Context, s *Split, c *columns, choose *chooser) (*splitReader, error) {
 	ranges := p.Table.rangesOf(ctx, s)
-	files, err := choose.keepFiles(s.Files, ranges)
+	merged := s.merged(p.Schema)
+	files, err := choose.keepFiles(merged, ranges)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func (p *Plan) open(ctx context.Context, s *Split, c *columns, choose *chooser) 
 	fields := c.readFields()
 	return &splitReader{
 		split: s, columns: c, left: sections, read: table.NewBatch(fields), kept: table.NewBatch(fields),
-		constant: constants{row: s.row}, raw: s.raw(),
+		constant: constants{row: s.row}, raw: raw(merged),
 		open: func(s section) (datafile.Source, error) { return p.openSection(ctx, s, c, choose, ranges) },
 	}, nil
 }
@@ -263,12 +264,21 @@ func (r *splitReader) next(max int) (*table.Batch, error) {
 	}
 }
 
+// merged returns the files whose rows are in the table. Those of level 0 are not in one of merge-engine first-row: only
+// compaction finds out whether their keys are there already (org.apache.paimon.CoreOptions.batchScanSkipLevel0).
+func (s *Split) merged(schema *table.Schema) []table.File {
+	if schema.MergeEngine() != table.FirstRow {
+		return s.Files
+	}
+	return slices.DeleteFunc(slices.Clone(s.Files), func(f table.File) bool { return f.Level == 0 })
+}
+
 // raw reports whether Paimon would read a bucket without merging: one file, or files of one level above 0, that hold no
 // retractions. Its rows are then all +I, whatever kind they were written with.
-func (s *Split) raw() bool {
-	for i := range s.Files {
-		f := &s.Files[i]
-		if f.DeleteRows != 0 || len(s.Files) > 1 && (f.Level == 0 || f.Level != s.Files[0].Level) {
+func raw(files []table.File) bool {
+	for i := range files {
+		f := &files[i]
+		if f.DeleteRows != 0 || len(files) > 1 && (f.Level == 0 || f.Level != files[0].Level) {
 			return false
 		}
 	}

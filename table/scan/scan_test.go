@@ -390,7 +390,7 @@ func TestLongLivedChangelog(t *testing.T) {
 func TestUnsupported(t *testing.T) {
 	for option, want := range map[string]string{
 		"deletion-vectors.enabled=true":   "option deletion-vectors.enabled is true",
-		"merge-engine=aggregation":        "option merge-engine is aggregation, and only deduplicate is merged",
+		"merge-engine=newest":             `option merge-engine is "newest", which is no merge engine`,
 		"sequence.snapshot-ordering=true": "option sequence.snapshot-ordering is true",
 		"row-tracking.enabled=true":       "option row-tracking.enabled is true",
 		"data-file.external-paths=s3://x": "option data-file.external-paths is s3://x, so its files are elsewhere",

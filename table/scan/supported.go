@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"sink/table"
 	"sink/table/manifest"
@@ -34,9 +33,6 @@ func (t *Table) checkFiles(s *table.Schema) error {
 // checkMerge tells whether rows of a snapshot can be merged, with all reasons why not.
 func (t *Table) checkMerge(ctx context.Context, s *table.Schema, snapshot *manifest.Snapshot) error {
 	problems := []error{t.checkFiles(s)}
-	if engine := s.Option("merge-engine"); !strings.EqualFold(engine, "deduplicate") {
-		problems = append(problems, t.unsupported("option merge-engine is %s, and only deduplicate is merged", engine))
-	}
 	for _, key := range []string{"deletion-vectors.enabled", "sequence.snapshot-ordering", "pk-clustering-override"} {
 		if on, err := s.OptionBool(key); err != nil || on {
 			problems = append(problems, t.unsupported("option %s is %s", key, s.Option(key)))
