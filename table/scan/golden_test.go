@@ -98,6 +98,9 @@ func expected(t *testing.T, name, file string) []string {
 }
 
 func lines(s string) []string {
+	if s == "" {
+		return nil
+	}
 	all := strings.SplitAfter(s, "\n")
 	return all[:len(all)-1]
 }
@@ -106,7 +109,7 @@ func lines(s string) []string {
 func printRows(t testing.TB, p *Plan, o Options) ([]string, error) {
 	fields, err := p.Fields(o)
 	require.NoError(t, err)
-	out := []string{}
+	var out []string
 	for b, err := range p.Rows(t.Context(), o) {
 		if err != nil {
 			return out, err
