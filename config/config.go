@@ -54,8 +54,10 @@ type Kafka struct {
 	Rack string `yaml:"rack"`
 	// How long the group waits for this process before its partitions go to others.
 	SessionTimeout Duration `yaml:"session-timeout" min:"1000000000"`
-	// `classic` is cooperative-sticky on any broker; `consumer` is the protocol of KIP-848, for brokers of version 4.
-	GroupProtocol string `yaml:"group-protocol" enum:"classic,consumer"`
+	// How partitions move between instances; all of them need the same. `classic` is cooperative-sticky on any broker: only partitions that
+	// move are taken away. `eager` takes all partitions from all instances at each rebalance, as older consumers do. `consumer` is
+	// the protocol of KIP-848, for brokers of version 4, whose `group.consumer.session.timeout.ms` stands in for `session-timeout`.
+	GroupProtocol string `yaml:"group-protocol" enum:"classic,eager,consumer"`
 	// How much is asked of a broker at once.
 	Fetch Fetch `yaml:"fetch"`
 	// Encryption. Any key below it switches it on.

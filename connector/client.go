@@ -27,9 +27,12 @@ func (c *Connector) clientOptions() []kgo.Opt {
 		kgo.OnPartitionsRevoked(c.revoked),
 		kgo.OnPartitionsLost(c.lost),
 	)
-	if c.cfg.Protocol == Consumer {
+	switch c.cfg.Protocol {
+	case Consumer:
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()))
-	} else {
+	case Eager:
+		opts = append(opts, kgo.Balancers(kgo.StickyBalancer()))
+	default:
 		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))
 	}
 	topics, patterns := c.subscription()

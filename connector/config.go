@@ -66,9 +66,10 @@ type Config struct {
 // Protocol is the consumer group's protocol.
 type Protocol string
 
-// The group protocols. Classic is cooperative-sticky; Consumer is KIP-848.
+// The group protocols. Classic is cooperative-sticky; Eager is sticky and takes all partitions at each rebalance; Consumer is KIP-848.
 const (
 	Classic  Protocol = "classic"
+	Eager    Protocol = "eager"
 	Consumer Protocol = "consumer"
 )
 
