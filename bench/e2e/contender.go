@@ -72,19 +72,42 @@ func contenders(o *options, chosen []load) ([]*contender, error) {
 				}
 				continue
 			}
-			for binary := range strings.SplitSeq(o.sinks, ",") {
-				for text := range strings.SplitSeq(o.instances, ",") {
-					n, err := strconv.Atoi(text)
-					if err != nil {
-						return nil, fmt.Errorf("-instances: %w", err)
-					}
-					name := fmt.Sprintf("%s, %s, %s", filepath.Base(binary), l.name, store)
-					if n > 1 {
-						name += fmt.Sprintf(", %d processes", n)
-					}
-					id := fmt.Sprintf("%s-%s-%s-%d", filepath.Base(binary), l.name, store, n)
-					add(name, l, func(round int) (sample, error) { return l.sink(o, binary, store, fmt.Sprintf("%s-%d", id, round), n) })
+			variants, err := variants(o)
+			if err != nil {
+				return nil, err
+			}
+			for _, v := range variants {
+				name := fmt.Sprintf("%s, %s, %s", filepath.Base(v.binary), l.name, store)
+				if v.instances > 1 {
+					name += fmt.Sprintf(", %d processes", v.instances)
 				}
+				if v.memory != "" {
+					name += ", memory " + v.memory
+				}
+				id := fmt.Sprintf("%s-%s-%s-%d-%s", filepath.Base(v.binary), l.name, store, v.instances, v.memory)
+				add(name, l, func(round int) (sample, error) { return l.sink(o, v, store, fmt.Sprintf("%s-%d", id, round)) })
+			}
+		}
+	}
+	return list, nil
+}
+
+// variant is a way to run the sink.
+type variant struct {
+	binary, memory string
+	instances      int
+}
+
+// variants returns all ways that the flags ask for.
+func variants(o *options) (list []variant, err error) {
+	for binary := range strings.SplitSeq(o.sinks, ",") {
+		for text := range strings.SplitSeq(o.instances, ",") {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				return nil, fmt.Errorf("-instances: %w", err)
+			}
+			for memory := range strings.SplitSeq(o.memories, ",") {
+				list = append(list, variant{binary, memory, n})
 			}
 		}
 	}
@@ -92,20 +115,20 @@ func contenders(o *options, chosen []load) ([]*contender, error) {
 }
 
 // sink runs the sink to the end of its topics.
-func (l *load) sink(o *options, binary, store, id string, instances int) (sample, error) {
+func (l *load) sink(o *options, v variant, store, id string) (sample, error) {
 	dir := filepath.Join(o.work, "warehouse-"+id)
 	warehouse := "file://" + dir
 	if store == "s3" {
 		warehouse = fmt.Sprintf("s3://%s/%s", s3Bucket, id)
 		dir = filepath.Join(o.work, "s3", "data", s3Bucket, id)
 	}
-	config, err := l.writeConfig(o, id, warehouse)
+	config, err := l.writeConfig(o, id, warehouse, v.memory)
 	if err != nil {
 		return sample{}, err
 	}
-	commands := make([][]string, instances)
+	commands := make([][]string, v.instances)
 	for i := range commands {
-		commands[i] = []string{binary, "run", "-c", config, "--until-end"}
+		commands[i] = []string{v.binary, "run", "-c", config, "--until-end"}
 	}
 	s, err := measure(commands...)
 	if err != nil || o.keep {

@@ -84,7 +84,7 @@ func (l *load) fill(o *options) error {
 }
 
 // writeConfig writes a sink.yaml with a group and a warehouse of its own.
-func (l *load) writeConfig(o *options, id, warehouse string) (string, error) {
+func (l *load) writeConfig(o *options, id, warehouse, memory string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kafka: {brokers: [%q], group: bench-%d-%s, start: earliest}\n", o.broker, os.Getpid(), id)
 	fmt.Fprintf(&b, "warehouse: %s\n", warehouse)
@@ -92,6 +92,9 @@ func (l *load) writeConfig(o *options, id, warehouse string) (string, error) {
 		fmt.Fprintf(&b, "s3: {endpoint: %q, region: us-east-1, path-style: true, access-key: %s, secret-key: %s}\n", o.s3, s3Key, s3Secret)
 	}
 	fmt.Fprintf(&b, "checkpoint: {interval: %s}\nhttp: \"\"\nlog: {format: json}\n", o.interval)
+	if memory != "" {
+		fmt.Fprintf(&b, "memory: %s\n", memory)
+	}
 	if l.format == "avro" {
 		fmt.Fprintf(&b, "registry: {url: %q}\n", o.registry)
 	}

@@ -25,7 +25,7 @@ import (
 type options struct {
 	root, work, broker, s3, registry string
 	loads, stores, sinks, instances  string
-	peers                            string
+	peers, memories                  string
 	events, rounds                   int
 	interval                         time.Duration
 	keep                             bool
@@ -53,6 +53,7 @@ func main() {
 	flag.StringVar(&o.loads, "loads", "json", "comma-separated:"+names)
 	flag.StringVar(&o.stores, "stores", "disk", "comma-separated: disk, s3 (a MinIO server is started), memory (with an embedded broker, on 1 and on all cores)")
 	flag.StringVar(&o.instances, "instances", "1", "comma-separated: how many processes share the work")
+	flag.StringVar(&o.memories, "memory", "", "comma-separated: key memory of the sink's configuration, as 64MiB; empty: its default")
 	flag.StringVar(&o.peers, "peers", "", "comma-separated: paimon, flink-sql, flink-action; see peers/run")
 	flag.IntVar(&o.events, "events", 1_000_000, "events of a load; those with large records take less")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each program, by turns")
