@@ -279,3 +279,32 @@ func TestStopWithoutBrokers(t *testing.T) {
 		})
 	}
 }
+
+// A process whose brokers go away when they have a dead letter, and not yet answered, ends in time when it is told to stop.
+func TestStopWithLetterUnderway(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic, "letters"), object.NewMem()
+		s.emit(crateTopic, event{key: keyOf(1), value: `{"op":`})
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.StopWithin = false, 3*time.Second
+		cfg.Tables[0].OnError, cfg.Tables[0].Letters = DeadLetter, Letters{Topic: "letters"}
+		cut := make(chan func(), 1)
+		s.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+			select {
+			case f := <-cut:
+				f()
+			default:
+			}
+			return nil, nil, false
+		})
+		p := s.start(cfg)
+		cut <- p.cut
+		time.Sleep(10 * time.Second)
+		require.NoError(t, p.end())
+		cfg.UntilEnd = true
+		stats, err := s.drain(cfg)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, stats.DeadLetters)
+		require.NotEmpty(t, s.read("letters"))
+	})
+}

@@ -116,8 +116,21 @@ func (w *worker) produce(ctx context.Context, letters []letter) error {
 			Headers: headers, Timestamp: time.Now(),
 		}
 	}
-	if err := w.c.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+	if err := w.c.send(ctx, records); err != nil {
 		return fmt.Errorf("send dead letters to topic %s (dead-letter.topic): %w", w.cfg.Letters.Topic, err)
 	}
 	return nil
+}
+
+// send produces records, and waits for the brokers no longer than the context lasts. The client is not told of its end: it cannot
+// take back what may have been written, and would try again without a pause. Closing it ends that.
+func (c *Connector) send(ctx context.Context, records []*kgo.Record) error {
+	sent := make(chan error, 1)
+	go func() { sent <- c.client.ProduceSync(context.WithoutCancel(ctx), records...).FirstErr() }()
+	select {
+	case err := <-sent:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
