@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -83,6 +84,8 @@ func (c *chain) IsExpired() bool { return c.found == nil || c.found.IsExpired() 
 // noCredentialsError says where credentials were looked for.
 type noCredentialsError struct{ tried error }
 
-func (e *noCredentialsError) Error() string { return "no credentials found: " + e.tried.Error() }
+func (e *noCredentialsError) Error() string {
+	return "no credentials found: " + strings.ReplaceAll(e.tried.Error(), "\n", "; ")
+}
 
 func (e *noCredentialsError) Unwrap() error { return e.tried }
