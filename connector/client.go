@@ -1,11 +1,16 @@
 package connector
 
 import (
+	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"regexp"
 	"runtime"
+	"strings"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -95,8 +100,35 @@ func fatalKafka(err error) bool {
 	return false
 }
 
-// kafkaError says what a user can do about a broker's refusal.
-func kafkaError(err error) error {
+// KafkaError says what a user can do about what the brokers answer, or about brokers that do not answer when they are first
+// asked, within the time that was given them.
+func KafkaError(brokers []string, within time.Duration, err error) error {
+	if fatalKafka(err) {
+		return refusedBy(err)
+	}
+	out := certificateRemedy(err)
+	if out == "" {
+		out = "check kafka.brokers, kafka.tls and kafka.sasl, and that they are reachable from here"
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("nothing within %v", within)
+	}
+	return fmt.Errorf("kafka: no broker of %s answers: %w; %s", strings.Join(brokers, ", "), err, out)
+}
+
+// certificateRemedy says what a user can do about a certificate of the brokers that is not accepted; empty for any other error.
+func certificateRemedy(err error) string {
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+		return "give the certificates of their authority in a file (kafka.tls.ca)"
+	}
+	if _, other := errors.AsType[x509.HostnameError](err); other {
+		return "name them as their certificate does, in kafka.brokers or kafka.tls.server-name"
+	}
+	return ""
+}
+
+// refusedBy says what a user can do about a broker's refusal.
+func refusedBy(err error) error {
 	switch {
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return fmt.Errorf("kafka: no right to read a topic: %w; grant READ and DESCRIBE on the topics to this user", err)
@@ -108,6 +140,16 @@ func kafkaError(err error) error {
 		return fmt.Errorf("kafka: another member of the group uses another protocol: %w; all instances need the same kafka.group-protocol, and no other program may use this group", err)
 	}
 	return fmt.Errorf("kafka: %w", err)
+}
+
+// MissingTopic says why a topic that a mapping names is not among those of the brokers, which do not list what a user may
+// not see.
+func MissingTopic(ctx context.Context, admin *kadm.Client, topic string) error {
+	details, err := admin.ListTopics(ctx, topic)
+	if err = errors.Join(err, details[topic].Err); errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return refusedBy(kerr.TopicAuthorizationFailed)
+	}
+	return errors.New("is not there: Debezium makes a topic with its first event; check the name, or start the sink later, or use `topics:` with a pattern, which may match later")
 }
 
 // encoders is how many files are made at the same time. More than there are cores: most of a small file's time goes into

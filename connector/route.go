@@ -25,10 +25,8 @@ func (c *Connector) start(ctx context.Context) error {
 	reach, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
 	if err := ask(reach, c.client.Ping); err != nil {
-		if fatalKafka(err) {
-			return kafkaError(err)
-		}
-		return fmt.Errorf("kafka: no broker of %v answers: %w; check kafka.brokers, kafka.tls and kafka.sasl, and that they are reachable from here", c.client.OptValue(kgo.SeedBrokers), err)
+		seeds, _ := c.client.OptValue(kgo.SeedBrokers).([]string)
+		return KafkaError(seeds, reachWithin, err)
 	}
 	c.cfg.Log.Debug().Msg("brokers reached, joining the group")
 	topics, err := c.topics(reach)
@@ -56,7 +54,7 @@ func (c *Connector) start(ctx context.Context) error {
 func ask(ctx context.Context, question func(context.Context) error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := question(ctx)
-		if err != nil && fatalKafka(err) {
+		if err != nil && (fatalKafka(err) || certificateRemedy(err) != "") {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
@@ -101,8 +99,7 @@ func (c *Connector) topics(ctx context.Context) ([]string, error) {
 	for _, t := range c.cfg.Tables {
 		for _, name := range t.Topics {
 			if d, ok := details[name]; !ok || d.Err != nil {
-				errs = errors.Join(errs, fmt.Errorf("topic %s (table %s) is not there: Debezium makes a topic with its first event; "+
-					"check the name, or start the sink later, or use `topics:` with a pattern, which may match later", name, t.Name))
+				errs = errors.Join(errs, fmt.Errorf("topic %s (table %s): %w", name, t.Name, MissingTopic(ctx, c.admin, name)))
 			}
 		}
 	}

@@ -115,6 +115,7 @@ func (c *Connector) Run(ctx context.Context) error {
 		c.running.Go(func() { c.goal.watch(ctx, stop) })
 	}
 	err := c.poll(ctx, stop)
+	stop(nil) // poll may have ended for a reason of its own, and others watch the context
 	c.shutdown()
 	if cause := context.Cause(ctx); errors.Is(cause, errAllStopped) || errors.Is(cause, errReached) {
 		err = nil // told by tables' own problems, or nothing to tell
@@ -252,7 +253,7 @@ func (c *Connector) fetchFailed(tp table.TopicPartition, err error) error {
 		return nil
 	}
 	if fatalKafka(err) {
-		return kafkaError(err)
+		return refusedBy(err)
 	}
 	c.cfg.Log.Warn().Err(err).Str("topic", tp.Topic).Int32("partition", tp.Partition).Msg("fetch failed, trying again")
 	return nil

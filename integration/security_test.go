@@ -67,6 +67,8 @@ func TestKafkaRefuses(t *testing.T) {
 	secured(t)
 	topic := "rights.orders"
 	createTopic(t, topic, 1)
+	createTopic(t, "rights.granted", 1)
+	grant(t, "bob", "rights.granted", "a-group-of-others")
 	login := func(user, password string) config {
 		return config{
 			"brokers": []string{shared.kafkaSASL}, "tls": config{"ca": shared.tls.path("ca.pem")},
@@ -74,17 +76,27 @@ func TestKafkaRefuses(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
+		topic string
 		kafka config
 		says  []string
 	}{
-		"password":    {login("alice", "wrong"), []string{"kafka.sasl", "password"}},
-		"rights":      {login("bob", "bob-secret"), []string{topic}},
-		"certificate": {login("alice", "alice-secret").with(config{"tls": nil}).with(config{"tls": config{"enabled": true}}), []string{"certificate", "kafka.tls"}},
-		"no tls":      {config{"brokers": []string{shared.kafkaSASL}}, []string{shared.kafkaSASL, "kafka.tls"}},
+		"password": {topic, login("alice", "wrong"), []string{"kafka.sasl", "password"}},
+		"rights":   {topic, login("bob", "bob-secret"), []string{"topic " + topic, "no right to read a topic", "grant READ and DESCRIBE"}},
+		"group":    {"rights.granted", login("bob", "bob-secret"), []string{"no right to use the group", "grant READ on the group"}},
+		"certificate": {
+			topic, login("alice", "alice-secret").with(config{"tls": nil}).with(config{"tls": config{"enabled": true}}),
+			[]string{"certificate", "kafka.tls.ca"},
+		},
+		"server name": {
+			topic, login("alice", "alice-secret").with(config{"tls": config{"server-name": "kafka.example"}}),
+			[]string{"certificate", "not kafka.example", "kafka.tls.server-name"},
+		},
+		"no tls":   {topic, config{"brokers": []string{shared.kafkaSASL}}, []string{shared.kafkaSASL, "kafka.tls"}},
+		"no login": {topic, login("", "").with(config{"sasl": nil}), []string{shared.kafkaSASL, "is SASL missing", "kafka.sasl"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := newConfig(newLake(t, disk), slug(t), bulkTable("my", topic)).with(config{"kafka": test.kafka}).write(t)
+			path := newConfig(newLake(t, disk), slug(t), bulkTable("my", test.topic)).with(config{"kafka": test.kafka}).write(t)
 			for _, command := range [][]string{{"check", "-c", path}, {"run", "-c", path, "--until-end"}} {
 				code, said := refused(t, environment(), command...)
 				require.Equal(t, 1, code, "%s: %s", command[0], said)

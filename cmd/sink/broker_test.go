@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // broker is a Kafka broker in this process, with the shop's topics and a configuration that uses them.
@@ -215,6 +217,25 @@ func TestRunCannotStart(t *testing.T) {
 				require.Equal(t, c.code == 1, json.Valid([]byte(line)), line)
 			}
 		})
+	}
+}
+
+// TestRunIsRefused ends when the brokers refuse what no waiting brings, also where it watches for the end of the topics.
+func TestRunIsRefused(t *testing.T) {
+	b := newBroker(t)
+	b.produce(100)
+	b.cluster.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		resp := req.ResponseKind().(*kmsg.JoinGroupResponse)
+		resp.Version, resp.ErrorCode = req.GetVersion(), kerr.GroupAuthorizationFailed.Code
+		return resp, nil, true
+	})
+	b.config("")
+	for _, args := range [][]string{{"run"}, {"run", "--until-end"}} {
+		code, _, stderr := b.sink("", args...)
+		require.Equal(t, 1, code)
+		require.Contains(t, stderr, "kafka: no right to use the group: ")
+		require.Contains(t, stderr, "grant READ on the group to this user")
 	}
 }
 

@@ -90,7 +90,7 @@ func (c *checker) run(ctx context.Context, a *app) error {
 
 // say prints one finding.
 func (c *checker) say(result, what, format string, args ...any) {
-	detail := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
+	detail := strings.TrimPrefix(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "), what+": ")
 	if result == checkFail {
 		c.failures = append(c.failures, fmt.Errorf("%s: %s", what, detail))
 	}
@@ -132,7 +132,7 @@ func (c *checker) checkKafka(ctx context.Context) {
 	brokers, err := admin.ListBrokers(ctx)
 	if err != nil {
 		client.Close()
-		c.say(checkFail, "kafka", "%v", reachError(c.cfg, err))
+		c.say(checkFail, "kafka", "%v", connector.KafkaError(c.cfg.Kafka.Brokers, reachWithin, err))
 		return
 	}
 	c.client, c.admin = client, admin
@@ -143,20 +143,6 @@ func (c *checker) checkKafka(ctx context.Context) {
 // reachOptions let a first contact fail soon: each seed is tried, and once more.
 func reachOptions(cfg *config.Config) []kgo.Opt {
 	return []kgo.Opt{kgo.RetryTimeout(reachWithin), kgo.RequestRetries(len(cfg.Kafka.Brokers) + 1)}
-}
-
-// reachError says what a user can do when the brokers do not answer.
-func reachError(cfg *config.Config, err error) error {
-	brokers := strings.Join(cfg.Kafka.Brokers, ", ")
-	for _, refusal := range []error{kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState} {
-		if errors.Is(err, refusal) {
-			return fmt.Errorf("brokers %s refuse the login: %w; check kafka.sasl (mechanism, username, password)", brokers, err)
-		}
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer within %v", reachWithin)
-	}
-	return fmt.Errorf("brokers %s: %w; check kafka.brokers, kafka.tls and kafka.sasl, and that they are reachable from here", brokers, err)
 }
 
 // checkGroup sees that the consumer group is not another program's.
@@ -171,6 +157,8 @@ func (c *checker) checkGroup(ctx context.Context) {
 		c.say(checkOK, "group", "%s is new", c.cfg.Kafka.Group)
 	case errors.Is(err, kerr.CoordinatorNotAvailable):
 		c.say(checkNote, "group", "%s cannot be described: the brokers have no coordinator for it now, as when no group has ever been; look again in a moment", c.cfg.Kafka.Group)
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		c.say(checkFail, "group", "%s: %v", c.cfg.Kafka.Group, connector.KafkaError(c.cfg.Kafka.Brokers, reachWithin, err))
 	case err != nil:
 		c.say(checkNote, "group", "%s cannot be described: %v", c.cfg.Kafka.Group, err)
 	case g.ProtocolType != "" && g.ProtocolType != "consumer":

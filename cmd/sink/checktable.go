@@ -47,7 +47,7 @@ func (c *checker) checkMapping(ctx context.Context, t *connector.Table, details 
 	var topics []string
 	for _, name := range t.Topics {
 		if d, ok := details[name]; !ok || d.Err != nil {
-			c.say(checkFail, "topic "+name, "is not there, table %s wants it: Debezium makes a topic with its first event; check the name, start later, or use `topics` with a pattern", t.Name)
+			c.say(checkFail, fmt.Sprintf("topic %s (table %s)", name, t.Name), "%v", connector.MissingTopic(ctx, c.admin, name))
 			continue
 		}
 		topics = append(topics, name)
@@ -76,7 +76,10 @@ func (c *checker) checkMapping(ctx context.Context, t *connector.Table, details 
 		c.say(checkFail, "topics", "offsets cannot be read: %v", err)
 		return
 	}
-	configs, _ := c.admin.DescribeTopicConfigs(ctx, topics...)
+	configs, err := c.admin.DescribeTopicConfigs(ctx, topics...)
+	if err != nil {
+		c.say(checkNote, "topics", "their settings cannot be seen; a topic with cleanup.policy=compact would go unnoticed: %v", err)
+	}
 	if t.BySource() {
 		c.checkRoutes(ctx, t, topics, starts, ends, configs)
 		return

@@ -92,7 +92,7 @@ func openOffsets(ctx context.Context, a *app, file string) (*offsets, error) {
 	}
 	if err != nil {
 		o.client.Close()
-		return nil, fmt.Errorf("kafka: %w", reachError(cfg, err))
+		return nil, connector.KafkaError(cfg.Kafka.Brokers, reachWithin, err)
 	}
 	return o, nil
 }
