@@ -212,6 +212,9 @@ func (k *caretaker) expire(ctx context.Context) error {
 	for _, p := range e.Unclear {
 		k.w.log.Warn().Str("partition", p).Msg("partition does not expire: its values tell no time")
 	}
+	if len(e.Tagged) > 0 {
+		k.w.log.Info().Strs("tags", e.Tagged).Msg("tagged, by option tag.automatic-creation")
+	}
 	if e.Orphans > 0 {
 		k.w.log.Info().Int("files", e.Orphans).Msg("deleted orphan files: nothing has named them for a day")
 	}

@@ -62,6 +62,9 @@ Nothing goes that a snapshot, a tag, a changelog, a branch or a consumer still h
 				}
 			}
 			r, err := e.Run(ctx)
+			for _, name := range r.Tagged {
+				fmt.Fprintf(a.stderr, "sink: tag %s is due: made\n", name)
+			}
 			out := newPrinter(a.stdout, format, "snapshots", "changelogs", "tags", "consumers", "partitions", "files", "metadata")
 			out.row(r.Snapshots, r.Changelogs, r.Tags, r.Consumers, orEmpty(dropped), r.Files, r.Metadata)
 			return errors.Join(err, out.close())

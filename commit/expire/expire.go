@@ -34,12 +34,16 @@ type Expirer struct {
 	policy Policy
 
 	older *holding // of the last tag before the earliest snapshot: it changes seldom
+	auto  autoTags
 	sleep func(context.Context, time.Duration) error
 }
 
 // New returns an Expirer for a table, with the policy of its options.
 func New(cfg Config) (*Expirer, error) {
 	policy, err := PolicyOf(cfg.Schema)
+	if err == nil {
+		_, err = TagPolicyOf(cfg.Schema)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("expire table %s: %w", cfg.Path, err)
 	}
@@ -71,6 +75,8 @@ type Result struct {
 	Metadata   int64 // manifests, lists, index files, statistics
 	// Earliest is the first snapshot that is left; 0: none was.
 	Earliest int64
+	// Tagged are the names of tags that were made, by option tag.automatic-creation.
+	Tagged []string
 }
 
 // Add adds up two results.
@@ -82,12 +88,17 @@ func (r *Result) Add(o Result) {
 	r.Files += o.Files
 	r.Metadata += o.Metadata
 	r.Earliest = max(r.Earliest, o.Earliest)
+	r.Tagged = append(r.Tagged, o.Tagged...)
 }
 
-// Run does all that is due, step by step: consumers and tags past their time, then snapshots, then long-lived changelogs.
+// Run does all that is due, step by step: tags that come by themselves, consumers and tags past their time, then snapshots, then
+// long-lived changelogs.
 func (e *Expirer) Run(ctx context.Context) (Result, error) {
-	var all Result
-	err := e.consumers(ctx, &all)
+	made, all, err := e.AutoTags(ctx)
+	all.Tagged = made
+	if err == nil {
+		err = e.consumers(ctx, &all)
+	}
 	if err == nil {
 		var tags Result
 		tags, err = e.Tags(ctx)

@@ -40,15 +40,23 @@ func (e *Expirer) createTag(ctx context.Context, name string, id int64, retained
 		return nil, err
 	}
 	t := &manifest.Tag{Name: name, Snapshot: s, Created: e.cfg.Now(), Retained: retained}
-	if err := manifest.CreateTag(ctx, e.store, e.path, t); err != nil {
+	if err := e.putTag(ctx, t); err != nil {
 		return nil, err
 	}
-	// Expiry deletes the snapshot before it looks for tags: one that is still there now has all its files, and keeps them.
-	_, err = manifest.ReadSnapshot(ctx, e.store, e.path, s.ID)
-	if err == nil {
-		return t, nil
+	return t, nil
+}
+
+// putTag writes a tag that must not be there yet, and takes it away again when its snapshot has expired meanwhile.
+func (e *Expirer) putTag(ctx context.Context, t *manifest.Tag) error {
+	if err := manifest.CreateTag(ctx, e.store, e.path, t); err != nil {
+		return err
 	}
-	return nil, errors.Join(fmt.Errorf("snapshot %d expired while it was tagged: %w", s.ID, err), e.store.Delete(ctx, e.path.Tag(name)))
+	// Expiry deletes the snapshot before it looks for tags: one that is still there now has all its files, and keeps them.
+	_, err := manifest.ReadSnapshot(ctx, e.store, e.path, t.Snapshot.ID)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("snapshot %d expired while it was tagged: %w", t.Snapshot.ID, err), e.store.Delete(ctx, e.path.Tag(t.Name)))
 }
 
 // DeleteTag deletes a tag, and the files that nothing else holds; fs.ErrNotExist if there is none of that name.
