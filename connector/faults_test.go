@@ -308,3 +308,23 @@ func TestStopWithLetterUnderway(t *testing.T) {
 		require.NotEmpty(t, s.read("letters"))
 	})
 }
+
+// A store that fails while the rows of a truncated table are read does not stop the table: they are read again.
+func TestTruncateReadsAgain(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		for id := range int64(3) {
+			s.emit(crateTopic, event{key: keyOf(id), value: envelope("c", nil, row(id, "x", 1), id)})
+		}
+		s.emit(crateTopic, event{value: envelope("t", nil, nil, 3)})
+		fault := object.NewFault(store, object.Rule{Ops: []object.Op{object.OpRead}, Path: "data-*", Nth: 2, Effect: object.FailBefore})
+		cfg := s.quickly(fault)
+		cfg.Tables[0].OnTruncate = Apply
+		_, err := s.drain(cfg)
+		require.NoError(t, err)
+		require.Equal(t, 1, fault.Fired())
+		require.Empty(t, rowsOf(t, store, "orchard.crate"))
+		_, changes := changesOf(t, store, "orchard.crate")
+		require.Len(t, changes, 6, "each row comes and goes once: %v", changes)
+	})
+}

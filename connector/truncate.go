@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"sink/table"
 	"sink/table/scan"
 )
@@ -35,25 +37,40 @@ func (w *worker) emptyTable(ctx context.Context) error {
 	if err := w.coverBefore(); err != nil {
 		return err
 	}
-	opened, err := retried(ctx, w, "read the rows to delete", func() (*scan.Plan, error) {
-		t, err := scan.Open(ctx, w.c.cfg.Store, w.path)
-		if err != nil {
-			return nil, err
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := w.deleteRows(ctx)
+		if err != nil { // the buffers hold nothing else: all that came before is covered
+			w.writer.Discard(context.WithoutCancel(ctx))
+			w.account()
 		}
-		return t.Plan(ctx, scan.At{}, nil)
-	})
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(retryWithin), backoff.WithBackOff(retries()), backoff.WithNotify(w.degraded("read the rows to delete")))
+	if err != nil {
+		return fmt.Errorf("read the rows to delete: %w", err)
+	}
+	w.recovered()
+	return nil
+}
+
+// deleteRows buffers a -D for every row of the newest snapshot. An error that another try cannot mend is permanent.
+func (w *worker) deleteRows(ctx context.Context) error {
+	t, err := scan.Open(ctx, w.c.cfg.Store, w.path)
+	if err != nil {
+		return err
+	}
+	opened, err := t.Plan(ctx, scan.At{}, nil)
 	if err != nil {
 		return err
 	}
 	if opened.Schema.ID != w.schema.ID {
-		return errors.New("the table's schema changed while it was being emptied; start again")
+		return backoff.Permanent(errors.New("the table's schema changed while it was being emptied; start again"))
 	}
 	for batch, err := range opened.Rows(ctx, scan.Options{}) {
 		if err != nil {
-			return fmt.Errorf("read the rows to delete: %w", err)
+			return err
 		}
 		if err := w.deleteAll(ctx, batch); err != nil {
-			return err
+			return backoff.Permanent(err)
 		}
 	}
 	return nil
