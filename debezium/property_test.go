@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -277,46 +276,6 @@ func javaFloat(f float64, bits int) string {
 	}
 	n, _ := strconv.Atoi(exp)
 	return fmt.Sprintf("%sE%d", mantissa, n)
-}
-
-// column draws a column: plain, or an array of plain values.
-func (r source) column(name string) (sample, *table.Type) {
-	s := r.plain()
-	typ, err := table.ParseType(s.typ)
-	if err != nil {
-		panic(err)
-	}
-	s.name = name
-	s.avro = strings.ReplaceAll(s.avro, "NAME", fmt.Sprintf("n%d", len(name)*1000+r.IntN(1_000_000)))
-	if s.union == "NAME" {
-		s.union = "a.b." + regexp.MustCompile(`n\d+`).FindString(s.avro)
-	}
-	if r.IntN(6) > 0 {
-		return s, &typ
-	}
-	elem := s
-	var last string
-	var native []any
-	s.avro, s.union = fmt.Sprintf(`{"type":"array","items":["null",%s]}`, elem.avro), "array"
-	s.native = func() any { return native }
-	s.schema = fmt.Sprintf(`"type":"array","items":{%s,"optional":true}`, elem.schema)
-	s.value = func() string {
-		var in, out []string
-		native = []any{}
-		for range r.IntN(4) {
-			if r.IntN(5) == 0 {
-				in, out, native = append(in, "null"), append(out, "null"), append(native, nil)
-				continue
-			}
-			in = append(in, elem.value())
-			out = append(out, elem.want())
-			native = append(native, map[string]any{elem.union: elem.native()})
-		}
-		last = "[" + strings.Join(out, ",") + "]"
-		return "[" + strings.Join(in, ",") + "]"
-	}
-	s.want = func() string { return last }
-	return s, &table.Type{Root: table.Array, Element: &typ}
 }
 
 func testSeed(t testing.TB) uint64 {
