@@ -99,9 +99,20 @@ func TestEvolution(t *testing.T) {
 // TestEvolutionPolicies: what `schema-change` says of new columns and of types that do not fit. Under ignore, values that do not fit
 // are bad records; under dead-letter the tombstone of a delete that was put aside deletes row 2, since on-missing-before accepts it.
 func TestEvolutionPolicies(t *testing.T) {
-	e := loadEvolving(t, "pg", "json_schema")
-	records := e.records(t, nil)
-	replay(t, records)
+	for _, encoding := range []string{"json_schema", "avro"} {
+		t.Run(encoding, func(t *testing.T) { evolutionPolicies(t, encoding) })
+	}
+}
+
+func evolutionPolicies(t *testing.T, encoding string) {
+	url, err := registry()
+	require.NoError(t, err)
+	e := loadEvolving(t, "pg", encoding)
+	var ids map[uint32]uint32
+	if encoding == "avro" {
+		ids = post(t, url, e.from.schemas)
+	}
+	replay(t, e.records(t, ids))
 	plain := func(more config) config { // without the types that take both
 		m := e.mapping(config{"topic": e.prefix + e.topics[0]}).with(more)
 		delete(m, "columns")
@@ -121,7 +132,7 @@ func TestEvolutionPolicies(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			l := newLake(t, disk)
-			c := newConfig(l, slug(t), plain(config{"schema-change": policy}.with(test.more))).with(config{"dead-letter": config{"path": "_dead"}})
+			c := newConfig(l, slug(t), plain(config{"schema-change": policy}.with(test.more))).with(config{"dead-letter": config{"path": "_dead"}, "registry": config{"url": url}})
 			if test.says != nil {
 				code, said := refused(t, environment(), "run", "-c", c.write(t), "--until-end")
 				require.Equal(t, 1, code)
