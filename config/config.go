@@ -157,6 +157,9 @@ type Policies struct {
 	OnMissingBefore string `yaml:"on-missing-before" enum:"fail,dead-letter,accept"`
 	// A TRUNCATE of the source table. `apply` deletes every row of the table, `ignore` counts it. `apply` needs a topic with one partition.
 	OnTruncate string `yaml:"on-truncate" enum:"fail,apply,ignore"`
+	// An update or a delete for a table without a primary key: nothing tells which row it means. `skip` counts it; `append` makes a log of changes, in
+	// which every image is a row, and needs a metadata column `kind`.
+	OnKeylessChange string `yaml:"on-keyless-change" enum:"fail,dead-letter,skip,append"`
 	// A change of the source table's columns. `evolve` adds and widens columns, and fails where that is not safe; `ignore`
 	// keeps the table as it is; `dead-letter` puts records of the new form aside.
 	SchemaChange string `yaml:"schema-change" enum:"evolve,ignore,fail,dead-letter"`
@@ -201,12 +204,14 @@ type Table struct {
 	Table string `yaml:"table" required:"true"`
 	// What becomes of letters in the name of the table.
 	NameCase string `yaml:"name-case" enum:"keep,lower,upper"`
-	// The key of a new table. Default: the fields of the record key.
+	// The key of a new table. Default: the fields of the record key. Where records have no key the table has none either: see docs/shaping.md.
 	PrimaryKey []string `yaml:"primary-key"`
+	// A new table has no primary key, whatever the records have: Paimon's append table.
+	Append bool `yaml:"append"`
 	// The partition columns of a new table.
 	PartitionBy []string `yaml:"partition-by"`
 	// Paimon table options of a new table. `changelog-producer` defaults to `input`; without `bucket` the sink chooses a
-	// fixed count and says so.
+	// fixed count and says so. A table without a primary key has neither.
 	Options map[string]string `yaml:"options"`
 	// Name to Paimon type, where events carry no types or another one is wanted.
 	Columns []Named `yaml:"columns"`
@@ -214,7 +219,7 @@ type Table struct {
 	// docs/types.md.
 	Infer bool `yaml:"infer"`
 	// Columns that tell where a row comes from: name to what. In the key they keep rows of several sources apart.
-	Metadata []Named `yaml:"metadata" enum:"topic,partition,offset,timestamp,op,source.ts,source.position,tx,source.name,source.db,source.schema,source.table"`
+	Metadata []Named `yaml:"metadata" enum:"topic,partition,offset,timestamp,op,kind,source.ts,source.position,tx,source.name,source.db,source.schema,source.table"`
 	// Columns computed from others of the table: name to expression, such as `date_format(created, 'yyyy-MM-dd')`. They may be part of the key or of the
 	// partition. See docs/shaping.md.
 	Computed []Named `yaml:"computed"`
@@ -290,6 +295,7 @@ func Default() *Config {
 			OnError:         "fail",
 			OnMissingBefore: "fail",
 			OnTruncate:      "fail",
+			OnKeylessChange: "fail",
 			SchemaChange:    "evolve",
 			OnUnrouted:      "skip",
 			DeadLetter:      DeadLetter{Topic: "sink.dead"},
@@ -331,6 +337,7 @@ func (p Policies) inherit(from Policies) Policies {
 	take(&p.OnError, from.OnError)
 	take(&p.OnMissingBefore, from.OnMissingBefore)
 	take(&p.OnTruncate, from.OnTruncate)
+	take(&p.OnKeylessChange, from.OnKeylessChange)
 	take(&p.SchemaChange, from.SchemaChange)
 	take(&p.OnUnrouted, from.OnUnrouted)
 	take(&p.Deduplicate, from.Deduplicate)

@@ -101,11 +101,13 @@ func TestEveryKey(t *testing.T) {
 	require.Equal(t, "fail", both.OnUnrouted)
 	require.Equal(t, []Named{{"Created", "created"}}, orders.Rename)
 	require.Equal(t, []string{"a", "b"}, c.Tables[3].Topic)
+	require.True(t, c.Tables[3].Append)
+	require.Equal(t, "skip", c.Tables[3].OnKeylessChange, "the file's")
 	require.Equal(t, "4", c.Tables[3].Options["bucket"], "merged from an anchor")
 
 	require.EqualError(t, c.Problem("tables[0].columns.amount", "no such type %s", "DECIMUL"),
-		"/etc/sink/sink.yaml:63:17: tables[0].columns.amount: no such type DECIMUL")
-	require.EqualError(t, c.Problem("tables[3].options.a.b", "x"), "/etc/sink/sink.yaml:90:5: tables[3].options.a.b: x")
+		"/etc/sink/sink.yaml:64:17: tables[0].columns.amount: no such type DECIMUL")
+	require.EqualError(t, c.Problem("tables[3].options.a.b", "x"), "/etc/sink/sink.yaml:92:5: tables[3].options.a.b: x")
 }
 
 func TestDefaults(t *testing.T) {

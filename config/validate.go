@@ -221,6 +221,12 @@ func (v *validator) table(key string, t *Table) {
 	v.names(key+".primary-key", t.PrimaryKey)
 	v.names(key+".partition-by", t.PartitionBy)
 	v.columns(key, t)
+	if t.Append && len(t.PrimaryKey) > 0 {
+		v.problem(key+".append", "is true, but primary-key is given, too: keep one")
+	}
+	if t.OnKeylessChange == "append" && !slices.ContainsFunc(t.Metadata, func(m Named) bool { return m.Text == "kind" }) {
+		v.problem(key+".on-keyless-change", "is append, but no column tells the kind of a change: add one, such as `metadata: {change: kind}`")
+	}
 	if t.DeadLetter != v.DeadLetter {
 		v.deadLetter(key+".dead-letter", t.DeadLetter)
 	}

@@ -225,6 +225,10 @@ func (l *lane) one(ctx context.Context, rec *kgo.Record, a *ahead) (reading, boo
 	if err != nil {
 		return left, true
 	}
+	if l.schema.Append() && !isNew(event.Op) {
+		a.batch.Truncate(event.First)
+		return left, true
+	}
 	if news := len(p.Unknown()); len(event.Unavailable) > 0 || news > p.unknown { // to be told
 		p.unknown = news
 		a.batch.Truncate(event.First)

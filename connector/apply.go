@@ -164,6 +164,8 @@ func (w *worker) judge(rec *kgo.Record, err error) error {
 			policy = w.cfg.OnUnrouted
 		case reasonLate:
 			policy = w.cfg.LatePartition
+		case reasonKeyless:
+			policy = w.cfg.OnKeylessChange
 		}
 	} else {
 		return err
@@ -212,7 +214,7 @@ func (w *worker) take(p *partition, deleted []byte) error {
 	case debezium.KindChange, debezium.KindFlat:
 		return w.change(p)
 	case debezium.KindTombstone:
-		if deleted != nil && bytes.Equal(deleted, f.Record.Key) {
+		if deleted != nil && bytes.Equal(deleted, f.Record.Key) || w.appends() {
 			w.skip("tombstone")
 			return nil
 		}
@@ -272,12 +274,15 @@ func (w *worker) change(p *partition) error {
 	if err != nil {
 		return err
 	}
-	known, err := w.checkImages(plan, event)
+	var known rowsKnown
+	if err = w.checkKeyless(event); err == nil {
+		known, err = w.checkImages(plan, event)
+	}
 	if err != nil {
 		batch.Truncate(event.First)
 		return err
 	}
-	if event.Op == debezium.OpUpdate && event.Rows == 2 && p.log.partitions > 1 && !w.cfg.Disjoint && differ(batch, event.First, plan.key) {
+	if event.Op == debezium.OpUpdate && event.Rows == 2 && p.log.partitions > 1 && !w.cfg.Disjoint && !w.appends() && differ(batch, event.First, plan.key) {
 		batch.Truncate(event.First)
 		return &refusal{reason: reasonOrder, err: fmt.Errorf("%s: an update that changes the record key itself, in a topic of %d partitions: the old and the new key's changes arrive in no order; "+
 			"Debezium sends such a change as a delete and a create; give the topic one partition, or set `disjoint: true`", w.at(), p.log.partitions)}
@@ -288,6 +293,9 @@ func (w *worker) change(p *partition) error {
 	p.deleted = deletedBy(f)
 	if err := w.finish(plan, event.First, known); err != nil {
 		return err
+	}
+	if w.appends() {
+		asInserts(batch, event.First)
 	}
 	if err := w.add(); err != nil {
 		return err

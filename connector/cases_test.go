@@ -399,6 +399,9 @@ func byKey(t *testing.T, key, changes []string) map[string][]string {
 
 func keyIn(t *testing.T, key []string, row string) string {
 	t.Helper()
+	if len(key) == 0 { // an append table: rows that are equal are told apart by their number
+		return row
+	}
 	var cells map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(row), &cells), row)
 	var k []string

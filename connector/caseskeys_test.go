@@ -317,8 +317,11 @@ func TestManySteps(t *testing.T) {
 // TestOddKeysOfRecords is case U14: no key, a null key, a key that is not the table's.
 func TestOddKeysOfRecords(t *testing.T) {
 	create := envelope("c", nil, row(1, "fig", 1), 0)
-	t.Run("no key", func(t *testing.T) {
-		play(t, script{partitions: 3, events: []event{{value: create}, {value: create}}, offsets: []int64{0}, fails: "the record has no key, so the table would have no primary key: set `primary-key:`"})
+	t.Run("no key", func(t *testing.T) { // see also TestKeylessRows
+		play(t, script{
+			partitions: 3, events: []event{{value: create}, {value: create}}, offsets: []int64{0},
+			fails: "option bucket is 2, but the table has no primary key to choose a bucket by: set bucket-key, or bucket to -1",
+		})
 	})
 	t.Run("no key, several partitions", func(t *testing.T) {
 		play(t, script{

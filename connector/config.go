@@ -31,6 +31,7 @@ const (
 	Skip       Policy = "skip"        // count the record and go on
 	Accept     Policy = "accept"      // write what is known, and count it
 	Apply      Policy = "apply"       // truncate: -D for every live row
+	Append     Policy = "append"      // a table without primary key: each image is a row, of which a metadata column tells the kind
 	Ignore     Policy = "ignore"      // count it and go on
 	Evolve     Policy = "evolve"      // change the table's schema where Paimon allows it, else fail
 )
@@ -85,6 +86,7 @@ type Table struct {
 	NameCase Case
 
 	PrimaryKey  []string // empty: the fields of the record key
+	Append      bool     // a new table has no primary key, whatever the records have
 	PartitionBy []string
 	Options     map[string]string
 	Columns     []table.Field // declared by the user, where events carry no types
@@ -93,6 +95,7 @@ type Table struct {
 	OnError         Policy // Fail, DeadLetter, Skip
 	OnMissingBefore Policy // Fail, DeadLetter, Accept
 	OnTruncate      Policy // Fail, Apply, Ignore
+	OnKeylessChange Policy // an update or delete where the table has no primary key: Fail, DeadLetter, Skip, Append
 	SchemaChange    Policy // Evolve, Ignore, Fail, DeadLetter
 	LatePartition   Policy // Skip, DeadLetter; empty: rows for expired partitions are written as any
 	OnUnrouted      Policy // Fail; else Skip: records that no mapping wants, where sources are looked at

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -259,6 +260,9 @@ func rowsOf(t *testing.T, store object.Store, name string) []string {
 		for i := range batch.Len() {
 			rows = append(rows, string(table.AppendCanonicalRow(nil, fields, batch, i)))
 		}
+	}
+	if opened.Schema().Append() {
+		slices.Sort(rows)
 	}
 	return rows
 }

@@ -18,6 +18,7 @@ type finisher struct {
 	inFilter []int // columns that the filter reads
 	inKey    []bool
 	late     *lateness // nil: every row is written, whatever its partition
+	images   bool      // each row is taken or not by itself: an append table keeps what was said, not what is
 	scratch  *table.Batch
 }
 
@@ -34,7 +35,7 @@ func (s *Shaping) finisher(schema *table.Schema, key []int, late *lateness) (*fi
 	if len(s.Computed) == 0 && s.Filter == nil && late == nil {
 		return nil, nil
 	}
-	f := &finisher{inKey: make([]bool, len(schema.Fields)), scratch: table.NewBatch(schema.Fields), late: late}
+	f := &finisher{inKey: make([]bool, len(schema.Fields)), scratch: table.NewBatch(schema.Fields), late: late, images: schema.Append()}
 	for _, i := range key {
 		f.inKey[i] = true
 	}
@@ -125,7 +126,7 @@ func (f *finisher) keep(b *table.Batch, first int, wanted func(row int) (bool, e
 		switch {
 		case was:
 			return true, nil
-		case b.Kinds[first] == table.UpdateAfter: // it may have been in the table before
+		case b.Kinds[first] == table.UpdateAfter && !f.images: // it may have been in the table before
 			b.Kinds[first] = table.Delete
 			return true, nil
 		}

@@ -99,8 +99,8 @@ func (t *Table) bind(schema *table.Schema, shape *debezium.Shape, names, key []s
 		return nil, &refusal{reason: reasonSchema, err: err}
 	}
 	same := key // columns that all record keys must have
-	if t.Disjoint || partitions == 1 {
-		same = nil // the order of arrival is right, whatever the keys
+	if t.Disjoint || partitions == 1 || schema.Append() {
+		same = nil // the order of arrival is right, whatever the keys, or nothing rests on it
 	}
 	bound, err := debezium.Bind(called, shape, debezium.Options{
 		Types: t.Types, Absent: t.Absent, Metadata: t.Metadata, Key: same,
@@ -139,7 +139,7 @@ func (w *worker) reportUnknown(p *plan) {
 
 // checkKey makes sure that one row's changes come from one partition, which the order of changes rests on.
 func (w *worker) checkKey(schema *table.Schema, key []string, partitions int) error {
-	if w.cfg.Disjoint || partitions == 1 {
+	if w.cfg.Disjoint || partitions == 1 || schema.Append() {
 		return nil
 	}
 	if len(key) == 0 {

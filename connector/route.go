@@ -66,7 +66,7 @@ func ask(ctx context.Context, question func(context.Context) error) error {
 func (c *Connector) checkLetters(ctx context.Context) error {
 	var errs error
 	for _, t := range c.cfg.Tables {
-		wanted := slices.Contains([]Policy{t.OnError, t.OnMissingBefore, t.SchemaChange}, DeadLetter)
+		wanted := slices.Contains([]Policy{t.OnError, t.OnMissingBefore, t.OnKeylessChange, t.SchemaChange, t.LatePartition}, DeadLetter)
 		if !wanted || t.Letters.Topic == "" {
 			continue
 		}

@@ -208,10 +208,10 @@ func (t *Table) identity(topic string, source debezium.Source) string {
 	return strings.Join(parts, "/")
 }
 
-// disjoint reports whether rows of different topics cannot have the same primary key: the user says so, or the key holds
-// where they come from, which claim looks after.
+// disjoint reports whether rows of different topics cannot have the same primary key: the user says so, or there is none, or it
+// holds where they come from, which claim looks after.
 func (t *Table) disjoint() bool {
-	return t.Disjoint || slices.ContainsFunc(t.PrimaryKey, func(column string) bool {
+	return t.Disjoint || t.Append || slices.ContainsFunc(t.PrimaryKey, func(column string) bool {
 		m := t.Metadata[column]
 		return m == debezium.MetadataTopic || m >= debezium.MetadataSourceName && m <= debezium.MetadataSourceTable
 	})

@@ -93,8 +93,9 @@ func (w *worker) checkSchema(s *table.Schema) error {
 			w.log.Warn().Str("option", key).Str("table", have).Str("configuration", want).Msg("the table has another value of this option; the table's counts, options are set when a table is made")
 		}
 	}
-	if len(s.PrimaryKeys) == 0 {
-		return errors.New("the table has no primary key; the sink writes primary-key tables")
+	if w.cfg.Append && !s.Append() {
+		return fmt.Errorf("the table has the primary key [%s], the configuration says `append: true`: Paimon cannot change it; correct the configuration, or write to a new table, with a new kafka.group",
+			strings.Join(s.PrimaryKeys, ", "))
 	}
 	return nil
 }
@@ -130,14 +131,29 @@ func (w *worker) primaryKey(shape *debezium.Shape) []string {
 	case len(w.cfg.PrimaryKey) > 0:
 		return w.cfg.PrimaryKey
 	}
-	return w.cfg.Shaping.columns(shape.Key)
+	return w.cfg.newKey(shape.Key)
+}
+
+// newKey returns the primary key of a new table that the mapping names none for: the record key's columns, with the partition
+// columns before them. Without a record key there is none, and the table is an append table.
+func (t *Table) newKey(key []string) (primaryKey []string) {
+	if len(key) == 0 || t.Append {
+		return nil
+	}
+	key = t.Shaping.columns(key)
+	for _, column := range t.PartitionBy {
+		if !slices.Contains(key, column) {
+			primaryKey = append(primaryKey, column)
+		}
+	}
+	return append(primaryKey, key...)
 }
 
 // checkKeyGrown refuses a record key that tells rows apart that are one in the table, as after a column was added to the source's
 // primary key. A key that the configuration states is the user's to answer for.
 func (w *worker) checkKeyGrown(key []string) error {
 	schema := w.schema
-	if len(w.cfg.PrimaryKey) > 0 {
+	if len(w.cfg.PrimaryKey) > 0 || schema.Append() {
 		return nil
 	}
 	for _, name := range schema.PrimaryKeys {
@@ -220,30 +236,11 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 	if shape == nil && len(w.cfg.Columns) == 0 && !w.cfg.Infer {
 		return fmt.Errorf("%s: the events carry no types (schemas.enable=false) and the table does not exist: name its columns under `columns:`, set `infer: true` to take them from the values, create the table beforehand, or have Debezium send schemas", w.at())
 	}
-	key = w.cfg.Shaping.columns(key)
 	primaryKey := w.cfg.PrimaryKey
 	if len(primaryKey) == 0 {
-		for _, column := range w.cfg.PartitionBy {
-			if !slices.Contains(key, column) {
-				primaryKey = append(primaryKey, column)
-			}
-		}
-		primaryKey = append(primaryKey, key...)
+		primaryKey = w.cfg.newKey(key)
 	}
-	if len(key) == 0 && len(w.cfg.PrimaryKey) == 0 {
-		return fmt.Errorf("%s: the record has no key, so the table would have no primary key: set `primary-key:`, or have Debezium set a key (message.key.columns)", w.at())
-	}
-	options := maps.Clone(w.cfg.Options)
-	if options == nil {
-		options = map[string]string{}
-	}
-	if options["bucket"] == "" {
-		options["bucket"] = defaultBuckets
-		w.log.Info().Str("bucket", defaultBuckets).Msg("new table without options.bucket: it gets a fixed bucket count; set options.bucket to choose")
-	}
-	if options["changelog-producer"] == "" {
-		options["changelog-producer"] = "input"
-	}
+	options := w.newOptions(len(primaryKey) > 0)
 	fields, err := w.fields(shape)
 	if err != nil {
 		return err
@@ -268,7 +265,10 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 	if err != nil {
 		return err
 	}
-	if created {
+	switch {
+	case created && schema.Append():
+		w.log.Info().Int("columns", len(schema.Fields)).Msg("append table created: it has no primary key, as the records have none, or by `append: true`; it takes new rows only, see on-keyless-change")
+	case created:
 		w.log.Info().Strs("primary_key", primaryKey).Int("columns", len(schema.Fields)).Msg("table created")
 	}
 	if err := w.resume(ctx); err != nil {
@@ -284,6 +284,26 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 		}
 	}
 	return nil
+}
+
+// newOptions returns the options of a new table. An append table has neither a bucket, unless the configuration says so, nor a
+// changelog beside its rows.
+func (w *worker) newOptions(keyed bool) map[string]string {
+	options := maps.Clone(w.cfg.Options)
+	if options == nil {
+		options = map[string]string{}
+	}
+	if !keyed {
+		return options
+	}
+	if options["bucket"] == "" {
+		options["bucket"] = defaultBuckets
+		w.log.Info().Str("bucket", defaultBuckets).Msg("new table without options.bucket: it gets a fixed bucket count; set options.bucket to choose")
+	}
+	if options["changelog-producer"] == "" {
+		options["changelog-producer"] = "input"
+	}
+	return options
 }
 
 // hasColumns refuses names under a key of the mapping that are no columns.

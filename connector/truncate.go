@@ -19,6 +19,9 @@ func (w *worker) truncate(p *partition) error {
 		w.skip("truncate")
 		return nil
 	case Apply:
+		if w.appends() {
+			return &refusal{reason: reasonTruncate, err: fmt.Errorf("%s: the source table was truncated, but this table has no primary key and takes no deletes; set on-truncate to ignore (the rows stay)", w.at())}
+		}
 		if p.log.partitions > 1 || len(w.c.topicsOf(w)) > 1 {
 			return &refusal{reason: reasonTruncate, err: fmt.Errorf("%s: the source table was truncated, but this table's changes come from several partitions or topics, and nothing tells which of them came before; "+
 				"set on-truncate to ignore (the rows stay), or use a topic with one partition", w.at())}

@@ -17,6 +17,7 @@ const (
 	MetadataOffset                             // BIGINT
 	MetadataTimestamp                          // TIMESTAMP(3) WITH LOCAL TIME ZONE: of the Kafka record
 	MetadataOp                                 // STRING: c, r, u, d; s for a flattened row of unknown origin
+	MetadataKind                               // STRING: +I, -U, +U, -D: of the image that the row is made of
 	MetadataSourceTime                         // TIMESTAMP(3) WITH LOCAL TIME ZONE: source.ts_ms
 	MetadataSourcePosition                     // STRING: see [Position.String]
 	MetadataTransaction                        // STRING: transaction.id, else source.gtid or source.txId
@@ -28,12 +29,12 @@ const (
 
 var metadataNames = [...]string{
 	MetadataTopic: "topic", MetadataPartition: "partition", MetadataOffset: "offset", MetadataTimestamp: "timestamp",
-	MetadataOp: "op", MetadataSourceTime: "source.ts", MetadataSourcePosition: "source.position", MetadataTransaction: "tx",
+	MetadataOp: "op", MetadataKind: "kind", MetadataSourceTime: "source.ts", MetadataSourcePosition: "source.position", MetadataTransaction: "tx",
 	MetadataSourceName: "source.name", MetadataSourceDB: "source.db", MetadataSourceSchema: "source.schema", MetadataSourceTable: "source.table",
 }
 
-// ParseMetadata reads the names of sink.yaml: topic, partition, offset, timestamp, op, source.ts, source.position, tx,
-// source.name, source.db, source.schema, source.table.
+// ParseMetadata reads the names of sink.yaml: topic, partition, offset, timestamp, op, kind, source.ts, source.position,
+// tx, source.name, source.db, source.schema, source.table.
 func ParseMetadata(name string) (Metadata, error) {
 	for m, n := range metadataNames {
 		if n == name && n != "" {
@@ -91,7 +92,7 @@ type metadataColumn struct {
 }
 
 // metadata appends the columns that come from the record for one row.
-func (p *Plan) metadata(f *Frame, dst *table.Batch) error {
+func (p *Plan) metadata(f *Frame, dst *table.Batch, kind table.Kind) error {
 	if len(p.extras) == 0 {
 		return nil
 	}
@@ -104,14 +105,14 @@ func (p *Plan) metadata(f *Frame, dst *table.Batch) error {
 	}
 	for i := range p.extras {
 		m := &p.extras[i]
-		if err := p.extra(m, f, &src, &dst.Columns[m.col]); err != nil {
+		if err := p.extra(m, f, &src, &dst.Columns[m.col], kind); err != nil {
 			return f.blameColumn(err, m.name)
 		}
 	}
 	return nil
 }
 
-func (p *Plan) extra(m *metadataColumn, f *Frame, src *Source, v *table.Vector) error {
+func (p *Plan) extra(m *metadataColumn, f *Frame, src *Source, v *table.Vector, kind table.Kind) error {
 	switch m.kind {
 	case MetadataTopic:
 		p.buf = append(p.buf[:0], f.Record.Topic...)
@@ -123,6 +124,8 @@ func (p *Plan) extra(m *metadataColumn, f *Frame, src *Source, v *table.Vector) 
 		return m.cell.integer(m.cell, v, f.Record.Timestamp)
 	case MetadataOp:
 		p.buf = append(p.buf[:0], byte(f.Op))
+	case MetadataKind:
+		p.buf = append(p.buf[:0], kind.String()...)
 	case MetadataSourceTime:
 		if src.TsMillis < 0 {
 			return m.cell.null(v)

@@ -274,8 +274,8 @@ func (p *Plan) AppendKey(f *Frame, dst *table.Batch) (Event, error) {
 
 // conclude ends an event whose rows are filled: metadata and kinds.
 func (p *Plan) conclude(f *Frame, dst *table.Batch, ev *Event, kinds ...table.Kind) error {
-	for range kinds {
-		if err := p.metadata(f, dst); err != nil {
+	for _, kind := range kinds {
+		if err := p.metadata(f, dst, kind); err != nil {
 			return err
 		}
 	}

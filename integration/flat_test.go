@@ -15,7 +15,7 @@ func TestFlattenedAndKeyless(t *testing.T) {
 		says           []string
 	}{
 		"flattened": {"pg_f_unwrap_p1_rewrite", "pg.public.customers", []string{"partition 0", "offset", "before", "on-missing-before"}},
-		"keyless":   {"pg_c_identity_p1_default", "pg.public.t_nokey_full", []string{"partition 0", "offset 0", "no primary key", "primary-key:", "message.key.columns"}},
+		"keyless":   {"pg_c_identity_p1_default", "pg.public.t_nokey_full", []string{"partition 0", "offset 4", "an update", "no primary key", "primary-key:", "message.key.columns", "on-keyless-change"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -126,7 +126,15 @@ func (c *checker) tellExisting(s *stage) {
 			c.say(checkNote, s.what, "its option %s is %q, the configuration says %q: the table's counts", key, have, value)
 		}
 	}
-	c.say(checkOK, s.what, "is there: schema %d, primary key %s, bucket %s; %s", s.before.ID, strings.Join(s.before.PrimaryKeys, ", "), s.before.Option("bucket"), s.from)
+	c.say(checkOK, s.what, "is there: schema %d, %s, bucket %s; %s", s.before.ID, keyText(s.before), s.before.Option("bucket"), s.from)
+}
+
+// keyText says what tells the rows of a table apart.
+func keyText(s *table.Schema) string {
+	if s.Append() {
+		return "no primary key: it takes new rows only (on-keyless-change)"
+	}
+	return "primary key " + strings.Join(s.PrimaryKeys, ", ")
 }
 
 // tell says what would come of the records that were taken.
@@ -187,10 +195,10 @@ func (c *checker) tellNew(s *stage, topics string, schema *table.Schema) {
 		c.say(checkNote, s.what, "%s", warning)
 	}
 	buckets := "bucket " + schema.Option("bucket")
-	if s.t.Options["bucket"] == "" {
+	if s.t.Options["bucket"] == "" && !schema.Append() {
 		buckets += " by default (options.bucket chooses)"
 	}
-	c.say(checkOK, s.what, "would be made from %s: %s, primary key %s, %s", topics, plural(len(schema.Fields), "column"), strings.Join(schema.PrimaryKeys, ", "), buckets)
+	c.say(checkOK, s.what, "would be made from %s: %s, %s, %s", topics, plural(len(schema.Fields), "column"), keyText(schema), buckets)
 }
 
 // placed reports whether a column of the primary key is known where nothing but the record key is: it comes from the record,

@@ -240,7 +240,7 @@ func (c *checker) sample(ctx context.Context, topic string, from map[int32]int64
 
 // checkLetters sees that there is a topic for the records that a policy puts aside. The sink makes no topics.
 func (c *checker) checkLetters(t *connector.Table, details kadm.TopicDetails) {
-	policies := []connector.Policy{t.OnError, t.OnMissingBefore, t.SchemaChange, t.LatePartition}
+	policies := []connector.Policy{t.OnError, t.OnMissingBefore, t.OnKeylessChange, t.SchemaChange, t.LatePartition}
 	if t.Letters.Path != "" || !slices.Contains(policies, connector.DeadLetter) {
 		return
 	}
