@@ -115,6 +115,7 @@ func (k *caretaker) run() {
 		if !k.leads.Load() {
 			k.keeper = nil
 			k.letGo()
+			k.note(func(u *Upkeep) { u.Leads, u.Runs, u.LiveFiles, u.LiveBytes = false, 0, 0, 0 })
 			continue
 		}
 		if err := k.w.c.upkeep.Acquire(ctx, 1); err != nil {
@@ -141,6 +142,7 @@ func (k *caretaker) failed(err error) {
 		k.poke()
 	default:
 		k.w.log.Warn().Err(err).Dur("again_in", carePause).Msg("compaction or expiry failed; the intake goes on")
+		k.note(func(u *Upkeep) { u.Failures++ })
 		k.paused, k.keeper = time.Now().Add(carePause), nil
 		k.poke()
 	}
@@ -161,6 +163,8 @@ func (k *caretaker) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	files, bytes := k.keeper.Live()
+	k.note(func(u *Upkeep) { u.Leads, u.Runs, u.LiveFiles, u.LiveBytes = true, int64(most), files, bytes })
 	options := k.keeper.Options()
 	if options.WriteOnly {
 		k.letGo()
@@ -180,6 +184,7 @@ func (k *caretaker) round(ctx context.Context) error {
 			return err
 		}
 	}
+	k.note(func(u *Upkeep) { u.Compacted = time.Now() })
 	if time.Since(k.expired) < careAtLeast {
 		return nil
 	}
@@ -203,6 +208,12 @@ func (k *caretaker) compact(ctx context.Context) error {
 	}
 	k.w.log.Info().Int64("snapshot", r.Snapshot).Int("buckets", r.Buckets).Int("removed", r.Removed).Int("added", r.Added).
 		Int64("read", r.BytesRead).Int64("written", r.BytesWritten).Dur("took_ms", time.Since(start)).Msg("compacted")
+	k.note(func(u *Upkeep) {
+		u.Compactions++
+		u.ReadBytes += r.BytesRead
+		u.WrittenBytes += r.BytesWritten
+		u.Took += time.Since(start)
+	})
 	k.poke() // there may be more to do, and the writer may wait
 	return nil
 }
@@ -222,7 +233,22 @@ func (k *caretaker) expire(ctx context.Context) error {
 		k.w.log.Info().Int64("snapshots", e.Snapshots).Int64("changelogs", e.Changelogs).Int64("tags", e.Tags).
 			Strs("partitions", e.Partitions).Int64("files", e.Files+e.Metadata).Msg("expired")
 	}
+	k.note(func(u *Upkeep) {
+		u.Snapshots += e.Snapshots
+		u.Orphans += int64(e.Orphans)
+		if err == nil {
+			u.Expired = time.Now()
+		}
+	})
 	return err
+}
+
+// note changes what is told of the upkeep.
+func (k *caretaker) note(f func(*Upkeep)) {
+	k.w.counters.update(func(s *TableStats) {
+		f(&s.Upkeep)
+		s.Upkeep.Waiting = k.behind.Load()
+	})
 }
 
 // goOn lets checkpoints go on.

@@ -58,6 +58,10 @@ func snapshotsOf(t *testing.T, store object.Store, path table.Path) (kinds map[m
 
 // runWhile runs until something holds.
 func runWhile(t *testing.T, cfg Config, until func() bool) error {
+	return runWatched(t, cfg, func(*Connector) bool { return until() })
+}
+
+func runWatched(t *testing.T, cfg Config, until func(*Connector) bool) error {
 	cfg.UntilEnd = false
 	c, err := New(cfg)
 	require.NoError(t, err)
@@ -65,7 +69,7 @@ func runWhile(t *testing.T, cfg Config, until func() bool) error {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
-	for !until() && ctx.Err() == nil {
+	for !until(c) && ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)
 	}
 	require.NoError(t, ctx.Err(), "it never came")
@@ -116,8 +120,22 @@ func TestCompactionInBackground(t *testing.T) {
 	store := object.NewMem()
 	cfg := b.config(store, crates)
 	cfg.Checkpoint.Records = 1
-	err := runWhile(t, cfg, func() bool { return drip(store) })
+	var told Upkeep
+	err := runWatched(t, cfg, func(c *Connector) bool {
+		for _, table := range c.Stats().Tables {
+			told = table.Upkeep
+		}
+		return drip(store) && told.Leads && told.Compactions > 0 && !told.Expired.IsZero()
+	})
 	require.NoError(t, err)
+	require.Positive(t, told.Runs)
+	require.Positive(t, told.LiveFiles)
+	require.Greater(t, told.LiveBytes, told.LiveFiles)
+	require.Positive(t, told.ReadBytes)
+	require.Positive(t, told.WrittenBytes)
+	require.Positive(t, told.Took)
+	require.Zero(t, told.Failures)
+	require.False(t, told.Compacted.IsZero())
 	kinds, most := snapshotsOf(t, store, "orchard.db/crate")
 	require.Positive(t, kinds[manifest.Compact])
 	require.LessOrEqual(t, most, 5, "checkpoints waited for compaction")

@@ -40,6 +40,27 @@ type TableStats struct {
 	Committed     time.Time        // when that was committed; zero before the first
 	EventTime     time.Time        // Kafka timestamp of the newest record in it
 	Positions     map[string]Lag   // by "topic/partition", owned partitions
+	Upkeep        Upkeep
+}
+
+// Upkeep tells how a table is compacted and expired by this process.
+type Upkeep struct {
+	Leads     bool  // this process looks after the table; else another does, and what is there now is not known
+	Waiting   bool  // checkpoints wait for compaction
+	Runs      int64 // sorted runs of the bucket that has most of them
+	LiveFiles int64 // data files of the newest snapshot
+	LiveBytes int64 // of those files
+
+	Compactions  int64 // COMPACT snapshots made
+	ReadBytes    int64 // of files that were rewritten
+	WrittenBytes int64 // of files that came in their place
+	Took         time.Duration
+	Failures     int64 // rounds of compaction or expiry that ended with an error
+	Snapshots    int64 // expired
+	Orphans      int64 // files deleted that nothing named
+
+	Compacted time.Time // when a round last found no bucket that needs compaction, or compacted; zero: not yet
+	Expired   time.Time // when expiry last ended well; zero: not yet
 }
 
 // Lag is how far a partition has been read.

@@ -27,6 +27,10 @@ func testStats() connector.Stats {
 				Rows: map[string]int64{"+I": 10, "-U": 5, "+U": 5, "-D": 2}, Skipped: map[string]int64{"tombstone": 2},
 				Commits: 7, Attempts: 9, Files: 28, Bytes: 123456, Buffered: 4096, Snapshot: 7, Committed: at.Add(-5 * time.Second),
 				EventTime: at.Add(-30 * time.Second),
+				Upkeep: connector.Upkeep{
+					Leads: true, Waiting: true, Runs: 9, LiveFiles: 24, LiveBytes: 99999, Compactions: 3, ReadBytes: 500, WrittenBytes: 400,
+					Took: 1500 * time.Millisecond, Failures: 1, Snapshots: 12, Orphans: 2, Compacted: at.Add(-2 * time.Second), Expired: at.Add(-40 * time.Second),
+				},
 				Positions: map[string]connector.Lag{
 					"orders/10": {Topic: "orders", Partition: 10, Committed: 5, Position: 5, End: -1},
 					"orders/2":  {Topic: "orders", Partition: 2, Committed: 100, Position: 110, End: 150},

@@ -64,6 +64,20 @@ var (
 	metricSnapshotAge = gauge("snapshot_age_seconds", "Time since the newest snapshot of this sink.", "table")
 	metricFreshness   = gauge("freshness_seconds", "How far the table is behind its topics: the age of the newest record in it, 0 while none is waiting.", "table")
 	metricLag         = gauge("lag_records", "Records on the topic that the newest snapshot does not hold.", "table", "topic", "partition")
+	metricLeads       = gauge("upkeep_leads", "1 where this process compacts and expires the table.", "table")
+	metricWaiting     = gauge("checkpoints_waiting", "1 while checkpoints wait for compaction.", "table")
+	metricRuns        = gauge("sorted_runs", "Sorted runs of the bucket that has most of them.", "table")
+	metricLiveFiles   = gauge("live_files", "Data files of the newest snapshot.", "table")
+	metricLiveBytes   = gauge("live_bytes", "Bytes of those files.", "table")
+	metricCompactions = counter("compactions_total", "COMPACT snapshots made.", "table")
+	metricCompactRead = counter("compaction_read_bytes_total", "Bytes of files that compaction has rewritten.", "table")
+	metricCompactMade = counter("compaction_written_bytes_total", "Bytes of files that compaction has written.", "table")
+	metricCompactTime = counter("compaction_seconds_total", "Time that compactions took.", "table")
+	metricUpkeepFails = counter("upkeep_failures_total", "Rounds of compaction or expiry that ended with an error.", "table")
+	metricExpired     = counter("expired_snapshots_total", "Snapshots that expiry has removed.", "table")
+	metricOrphans     = counter("deleted_orphans_total", "Files deleted that nothing had named for a day.", "table")
+	metricCompactAge  = gauge("compaction_age_seconds", "Time since a look at the table found it compacted, or compacted it.", "table")
+	metricExpiryAge   = gauge("expiry_age_seconds", "Time since expiry last ended well.", "table")
 	metricCommitted   = gauge("committed_offset", "Next offset that the newest snapshot does not hold.", "table", "topic", "partition")
 )
 
@@ -117,12 +131,39 @@ func (m *metrics) table(send func(metric, float64, ...string), t *connector.Tabl
 	if f, ok := freshness(t, m.now()); ok {
 		send(metricFreshness, f.Seconds(), t.Table)
 	}
+	m.upkeep(send, t)
 	for _, l := range t.Positions {
 		partition := text(l.Partition)
 		send(metricCommitted, float64(l.Committed), t.Table, l.Topic, partition)
 		if l.End >= 0 {
 			send(metricLag, float64(lagOf(l)), t.Table, l.Topic, partition)
 		}
+	}
+}
+
+// upkeep sends how the table is looked after. What it is like is only known where it is.
+func (m *metrics) upkeep(send func(metric, float64, ...string), t *connector.TableStats) {
+	u := &t.Upkeep
+	send(metricLeads, one(u.Leads), t.Table)
+	send(metricCompactions, float64(u.Compactions), t.Table)
+	send(metricCompactRead, float64(u.ReadBytes), t.Table)
+	send(metricCompactMade, float64(u.WrittenBytes), t.Table)
+	send(metricCompactTime, u.Took.Seconds(), t.Table)
+	send(metricUpkeepFails, float64(u.Failures), t.Table)
+	send(metricExpired, float64(u.Snapshots), t.Table)
+	send(metricOrphans, float64(u.Orphans), t.Table)
+	if !u.Leads {
+		return
+	}
+	send(metricWaiting, one(u.Waiting), t.Table)
+	send(metricRuns, float64(u.Runs), t.Table)
+	send(metricLiveFiles, float64(u.LiveFiles), t.Table)
+	send(metricLiveBytes, float64(u.LiveBytes), t.Table)
+	if !u.Compacted.IsZero() {
+		send(metricCompactAge, m.now().Sub(u.Compacted).Seconds(), t.Table)
+	}
+	if !u.Expired.IsZero() {
+		send(metricExpiryAge, m.now().Sub(u.Expired).Seconds(), t.Table)
 	}
 }
 

@@ -49,7 +49,20 @@ type tableStatus struct {
 	Files            int64             `json:"files"`
 	Bytes            int64             `json:"bytes"`
 	BufferedBytes    int64             `json:"bufferedBytes"`
+	Upkeep           *upkeepStatus     `json:"upkeep"` // null where another process looks after the table
 	Offsets          []partitionStatus `json:"offsets"`
+}
+
+// upkeepStatus tells how a table is compacted and expired.
+type upkeepStatus struct {
+	Waiting     bool       `json:"checkpointsWait"`
+	Runs        int64      `json:"sortedRuns"`
+	LiveFiles   int64      `json:"liveFiles"`
+	LiveBytes   int64      `json:"liveBytes"`
+	Compactions int64      `json:"compactions"`
+	Failures    int64      `json:"failures"`
+	Compacted   *time.Time `json:"compacted"` // null: not yet
+	Expired     *time.Time `json:"expired"`   // null: not yet
 }
 
 type partitionStatus struct {
@@ -99,8 +112,12 @@ func tableStatusOf(t *connector.TableStats, now time.Time) tableStatus {
 		Snapshots: t.Commits, Conflicts: max(t.Attempts-t.Commits, 0), Retries: t.Retries, Fenced: t.Fenced, Files: t.Files,
 		Bytes: t.Bytes, BufferedBytes: t.Buffered, Offsets: []partitionStatus{},
 	}
-	if !t.Committed.IsZero() {
-		out.Committed = &t.Committed
+	out.Committed = timeOrNull(t.Committed)
+	if u := &t.Upkeep; u.Leads {
+		out.Upkeep = &upkeepStatus{
+			Waiting: u.Waiting, Runs: u.Runs, LiveFiles: u.LiveFiles, LiveBytes: u.LiveBytes, Compactions: u.Compactions, Failures: u.Failures,
+			Compacted: timeOrNull(u.Compacted), Expired: timeOrNull(u.Expired),
+		}
 	}
 	if f, ok := freshness(t, now); ok {
 		seconds := f.Seconds()
@@ -118,6 +135,13 @@ func tableStatusOf(t *connector.TableStats, now time.Time) tableStatus {
 		return int(a.Partition) - int(b.Partition)
 	})
 	return out
+}
+
+func timeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }
 
 func text[T ~int32 | ~int64 | ~int](n T) string { return strconv.FormatInt(int64(n), 10) }

@@ -163,6 +163,17 @@ func (k *Keeper) MostRuns(ctx context.Context) (int, error) {
 	return most, nil
 }
 
+// Live returns how many data files the table has, and their bytes, as of when the Keeper was last brought up to date.
+func (k *Keeper) Live() (files, bytes int64) {
+	for _, bucket := range k.census.buckets {
+		files += int64(len(bucket))
+		for _, f := range bucket {
+			bytes += f.size
+		}
+	}
+	return files, bytes
+}
+
 // Scope says what to compact.
 type Scope struct {
 	Full       bool              // all of a bucket into one run, whether it needs it or not
