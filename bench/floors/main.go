@@ -249,6 +249,9 @@ func addWriting(add func(string, string, int, func() error) *stage, list []debez
 			return nil
 		})
 	}
+	if err := addSmall(add, list, schema); err != nil {
+		return err
+	}
 	return addSink(add, list, schema, rows)
 }
 
