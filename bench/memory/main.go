@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -101,8 +102,9 @@ func run(o *options) error {
 	stats := c.Stats().Tables[0]
 	n := float64(o.Events)
 	work := store.last().Sub(fetched.at())
-	fmt.Printf("RESULT work_s=%.3f events_per_s=%.0f wall_s=%.3f cpu_s=%.3f allocs_per_event=%.2f alloc_bytes_per_event=%.0f gc_cpu_s=%.2f checkpoints=%d files=%d bytes=%d requests=%d most_memory_mib=%d\n",
-		work.Seconds(), n/work.Seconds(), after.wall.Sub(before.wall).Seconds(), (after.cpu - before.cpu).Seconds(), float64(after.mallocs-before.mallocs)/n, float64(after.bytes-before.bytes)/n,
+	cpu, waited := (after.cpu - before.cpu).Seconds(), (after.waited - before.waited).Seconds()
+	fmt.Printf("RESULT work_s=%.3f events_per_s=%.0f wall_s=%.3f cpu_s=%.3f waited_s=%.3f idle_s=%.3f allocs_per_event=%.2f alloc_bytes_per_event=%.0f gc_cpu_s=%.2f checkpoints=%d files=%d bytes=%d requests=%d most_memory_mib=%d\n",
+		work.Seconds(), n/work.Seconds(), after.wall.Sub(before.wall).Seconds(), cpu, waited, max(0, float64(o.procs)*work.Seconds()-cpu-waited), float64(after.mallocs-before.mallocs)/n, float64(after.bytes-before.bytes)/n,
 		after.gc-before.gc, stats.Commits, stats.Files, stats.Bytes, store.requests.Load(), c.Stats().MemoryPeak>>20)
 	return nil
 }
@@ -198,6 +200,7 @@ func observe(o *options) (stop func(), err error) {
 type moment struct {
 	wall           time.Time
 	cpu            time.Duration
+	waited         time.Duration // of threads that could run, while the system ran other programs; 0 where it does not tell
 	mallocs, bytes uint64
 	gc             float64 // seconds of CPU
 }
@@ -208,6 +211,7 @@ func now() moment {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err == nil {
 		m.cpu = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	}
+	m.waited = waited()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	m.mallocs, m.bytes = stats.Mallocs, stats.TotalAlloc
@@ -215,6 +219,20 @@ func now() moment {
 	metrics.Read(sample)
 	m.gc = sample[0].Value.Float64()
 	return m
+}
+
+// waited sums what Linux tells of each thread: time on a core, time in wait for one, how often.
+func waited() (sum time.Duration) {
+	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
+	for _, name := range files {
+		var ran, waited time.Duration
+		if text, err := os.ReadFile(name); err == nil {
+			if _, err := fmt.Sscan(string(text), &ran, &waited); err == nil {
+				sum += waited
+			}
+		}
+	}
+	return sum
 }
 
 func allocated() uint64 {
