@@ -70,10 +70,15 @@ func TestTwoInstances(t *testing.T) {
 // caughtUp tells that the newest snapshot of a user covers all that is on the topic.
 func caughtUp(t testing.TB, x target, user, topic string) bool {
 	t.Helper()
+	return sharedCluster().caughtUp(t, x, user, topic)
+}
+
+func (c cluster) caughtUp(t testing.TB, x target, user, topic string) bool {
+	t.Helper()
 	ids := x.snapshotIDs(t)
 	for i := len(ids) - 1; i >= 0; i-- {
 		if s := x.snapshot(t, ids[i]); s.User == user {
-			return equalOffsets(s.covered(t)[topic], endOffsets(t, topic))
+			return equalOffsets(s.covered(t)[topic], c.endOffsets(t, topic))
 		}
 	}
 	return false

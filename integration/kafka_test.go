@@ -22,17 +22,31 @@ func newClient(broker string) (*kgo.Client, error) {
 	)
 }
 
-// createTopic makes a topic and waits until the broker serves it: right after its creation a topic may be unknown.
+// cluster is a broker and who administers it.
+type cluster struct {
+	address string
+	admin   *kadm.Client
+}
+
+func sharedCluster() cluster { return cluster{shared.kafka, shared.admin} }
+
+// createTopic makes a topic of the shared broker.
 func createTopic(t testing.TB, topic string, partitions int, configs ...string) {
+	t.Helper()
+	sharedCluster().createTopic(t, topic, partitions, configs...)
+}
+
+// createTopic makes a topic and waits until the broker serves it: right after its creation a topic may be unknown.
+func (c cluster) createTopic(t testing.TB, topic string, partitions int, configs ...string) {
 	t.Helper()
 	settings := map[string]*string{}
 	for i := 0; i < len(configs); i += 2 {
 		settings[configs[i]] = &configs[i+1]
 	}
-	_, err := shared.admin.CreateTopic(t.Context(), int32(partitions), 1, settings, topic)
+	_, err := c.admin.CreateTopic(t.Context(), int32(partitions), 1, settings, topic)
 	require.NoError(t, err, "create topic %s", topic)
 	require.Eventually(t, func() bool {
-		offsets, err := shared.admin.ListEndOffsets(t.Context(), topic)
+		offsets, err := c.admin.ListEndOffsets(t.Context(), topic)
 		return err == nil && offsets.Error() == nil && len(offsets[topic]) == partitions
 	}, 30*time.Second, 20*time.Millisecond, "topic %s is not served", topic)
 }
@@ -45,10 +59,16 @@ func addPartitions(t testing.TB, topic string, more int) {
 	require.NoError(t, answers.Error())
 }
 
-// produce writes records to the very partitions they name, in order.
+// produce writes records to the shared broker.
 func produce(t testing.TB, records []record) {
 	t.Helper()
-	client, err := newClient(shared.kafka)
+	sharedCluster().produce(t, records)
+}
+
+// produce writes records to the very partitions they name, in order.
+func (c cluster) produce(t testing.TB, records []record) {
+	t.Helper()
+	client, err := newClient(c.address)
 	require.NoError(t, err)
 	defer client.Close()
 	var failed error
@@ -97,10 +117,15 @@ func groupOffsets(t testing.TB, group string) map[string]map[int32]int64 {
 	return result
 }
 
-// endOffsets are the ends of a topic's partitions.
+// endOffsets are the ends of a topic's partitions on the shared broker.
 func endOffsets(t testing.TB, topic string) map[int32]int64 {
 	t.Helper()
-	found, err := shared.admin.ListEndOffsets(t.Context(), topic)
+	return sharedCluster().endOffsets(t, topic)
+}
+
+func (c cluster) endOffsets(t testing.TB, topic string) map[int32]int64 {
+	t.Helper()
+	found, err := c.admin.ListEndOffsets(t.Context(), topic)
 	require.NoError(t, err)
 	require.NoError(t, found.Error())
 	result := map[int32]int64{}

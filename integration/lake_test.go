@@ -22,8 +22,10 @@ import (
 
 // lake is a warehouse of one test.
 type lake struct {
-	uri string
-	s3  bool
+	uri    string
+	s3     bool
+	server string // of S3, host:port
+	client *minio.Client
 }
 
 const (
@@ -35,7 +37,7 @@ const (
 func newLake(t testing.TB, kind string) lake {
 	t.Helper()
 	if kind == s3 {
-		return lake{uri: "s3://" + bucket + "/" + slug(t), s3: true}
+		return lake{uri: "s3://" + bucket + "/" + slug(t), s3: true, server: shared.s3, client: shared.bucket}
 	}
 	return lake{uri: "file://" + t.TempDir()}
 }
@@ -65,7 +67,7 @@ func (x target) dir() string {
 func (x target) java(command string, more ...string) []string {
 	words := []string{command, "--warehouse", x.lake.uri, "--table", x.name}
 	if x.lake.s3 {
-		words = append(words, "--s3-endpoint", "http://"+shared.s3, "--s3-access-key", accessKey, "--s3-secret-key", secretKey)
+		words = append(words, "--s3-endpoint", "http://"+x.lake.server, "--s3-access-key", accessKey, "--s3-secret-key", secretKey)
 	}
 	return append(words, more...)
 }
@@ -77,7 +79,7 @@ func (x target) python(impl string, more ...string) []string {
 	}
 	words := []string{"--warehouse", uri, "--table", x.name, "--impl", impl}
 	if x.lake.s3 {
-		words = append(words, "--option", "s3.endpoint=http://"+shared.s3, "--option", "s3.access-key="+accessKey,
+		words = append(words, "--option", "s3.endpoint=http://"+x.lake.server, "--option", "s3.access-key="+accessKey,
 			"--option", "s3.secret-key="+secretKey, "--option", "s3.region=us-east-1", "--option", "s3.path-style-access=true",
 			"--option", "s3.path.style.access=true")
 	}
@@ -88,7 +90,7 @@ func (x target) python(impl string, more ...string) []string {
 func (x target) cli(command string, more ...string) []string {
 	words := []string{command, x.name, "--warehouse", x.lake.uri}
 	if x.lake.s3 {
-		words = append(words, "--s3-endpoint", "http://"+shared.s3, "--s3-region", "us-east-1", "--s3-path-style")
+		words = append(words, "--s3-endpoint", "http://"+x.lake.server, "--s3-region", "us-east-1", "--s3-path-style")
 	}
 	return append(words, more...)
 }
@@ -305,7 +307,7 @@ func (x target) list(t testing.TB, prefix string) []string {
 	t.Helper()
 	var names []string
 	if x.lake.s3 {
-		for o := range shared.bucket.ListObjects(t.Context(), bucket, minio.ListObjectsOptions{Prefix: x.dir() + "/" + prefix, Recursive: true}) {
+		for o := range x.lake.client.ListObjects(t.Context(), bucket, minio.ListObjectsOptions{Prefix: x.dir() + "/" + prefix, Recursive: true}) {
 			require.NoError(t, o.Err)
 			names = append(names, strings.TrimPrefix(o.Key, x.dir()+"/"))
 		}
@@ -333,7 +335,7 @@ func (x target) get(t testing.TB, name string) []byte {
 	var err error
 	if x.lake.s3 {
 		var o *minio.Object
-		o, err = shared.bucket.GetObject(t.Context(), bucket, x.dir()+"/"+name, minio.GetObjectOptions{})
+		o, err = x.lake.client.GetObject(t.Context(), bucket, x.dir()+"/"+name, minio.GetObjectOptions{})
 		require.NoError(t, err)
 		defer o.Close()
 		b, err = io.ReadAll(o)
@@ -348,7 +350,7 @@ func (x target) get(t testing.TB, name string) []byte {
 func (x target) remove(t testing.TB, name string) {
 	t.Helper()
 	if x.lake.s3 {
-		require.NoError(t, shared.bucket.RemoveObject(t.Context(), bucket, x.dir()+"/"+name, minio.RemoveObjectOptions{}))
+		require.NoError(t, x.lake.client.RemoveObject(t.Context(), bucket, x.dir()+"/"+name, minio.RemoveObjectOptions{}))
 		return
 	}
 	require.NoError(t, os.Remove(filepath.Join(x.dir(), name)))

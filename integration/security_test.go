@@ -123,7 +123,7 @@ func TestS3TLS(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, client.MakeBucket(t.Context(), "secure", minio.MakeBucketOptions{}))
 
-	l := lake{uri: "s3://secure/warehouse", s3: true}
+	l := lake{uri: "s3://secure/warehouse", s3: true, server: address, client: client}
 	c := newConfig(l, slug(t), bulkTable("my", records[0].Topic)).with(config{"s3": config{"endpoint": "https://" + address}})
 	code, said := refused(t, environment(), "check", "-c", c.write(t))
 	require.Equal(t, 1, code)

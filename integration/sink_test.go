@@ -33,7 +33,7 @@ func newConfig(l lake, group string, tables ...config) config {
 		"tables":     tables,
 	}
 	if l.s3 {
-		c["s3"] = config{"endpoint": "http://" + shared.s3, "region": "us-east-1", "path-style": true}
+		c["s3"] = config{"endpoint": "http://" + l.server, "region": "us-east-1", "path-style": true}
 	}
 	return c
 }

@@ -223,17 +223,23 @@ func (s *stack) startS3(ctx context.Context) error {
 		s.s3 = loopback(port)
 	}
 	var err error
-	s.bucket, err = minio.New(s.s3, &minio.Options{
+	s.bucket, err = openBucket(ctx, s.s3)
+	return err
+}
+
+// openBucket returns a client of a server that has the bucket, which is made if there is none.
+func openBucket(ctx context.Context, server string) (*minio.Client, error) {
+	client, err := minio.New(server, &minio.Options{
 		Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = s.bucket.MakeBucket(ctx, bucket, minio.MakeBucketOptions{})
+	err = client.MakeBucket(ctx, bucket, minio.MakeBucketOptions{})
 	if minio.ToErrorResponse(err).Code == minio.BucketAlreadyOwnedByYou {
-		return nil
+		err = nil
 	}
-	return err
+	return client, err
 }
 
 // registry starts the schema registry when the first test wants it.

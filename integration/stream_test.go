@@ -15,6 +15,7 @@ import (
 // keys that were there before. Few keys make many changes of each.
 type stream struct {
 	crate
+	cluster    cluster
 	topic      string
 	partitions int32
 	random     *rand.Rand
@@ -32,9 +33,14 @@ func newStream(t testing.TB, partitions int) *stream {
 
 func newStreamOf(t testing.TB, topic string, partitions int, random *rand.Rand) *stream {
 	t.Helper()
-	createTopic(t, topic, partitions)
+	return newStreamOn(t, sharedCluster(), topic, partitions, random)
+}
+
+func newStreamOn(t testing.TB, c cluster, topic string, partitions int, random *rand.Rand) *stream {
+	t.Helper()
+	c.createTopic(t, topic, partitions)
 	return &stream{
-		crate: crate{schemaless: true}, topic: topic, partitions: int32(partitions), rows: map[int64]string{},
+		crate: crate{schemaless: true}, cluster: c, topic: topic, partitions: int32(partitions), rows: map[int64]string{},
 		random: rand.New(rand.NewPCG(random.Uint64(), 0)),
 	}
 }
@@ -133,7 +139,7 @@ func (s *stream) requireWhole(t testing.TB, x target, sent []record) {
 	requireTrueImages(t, plain(t, changes), []string{"id"})
 	require.Equal(t, s.truth(), crates(t, rows), "the table's rows and the source's")
 	requireOffsetsGrow(t, x, s.topic)
-	require.Equal(t, endOffsets(t, s.topic), x.latest(t).covered(t)[s.topic])
+	require.Equal(t, s.cluster.endOffsets(t, s.topic), x.latest(t).covered(t)[s.topic])
 	x.fsck(t, "--interleaved", "--replay", "last")
 }
 
