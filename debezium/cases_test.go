@@ -415,6 +415,9 @@ func TestDecimals(t *testing.T) {
 		{"DOUBLE", "1e309", "range"}, {"DOUBLE", "9007199254740993", "range"}, {"DOUBLE", "9007199254740992", "9007199254740992"}, {"DOUBLE", "7", "7"},
 		{"FLOAT", "3.4028235E38", "3.4028235e+38"}, {"FLOAT", "0.1", "0.1"}, {"FLOAT", "16777217", "range"}, {"FLOAT", "1.0E-45", "1e-45"}, {"FLOAT", "3.5e38", "range"},
 		{"DOUBLE", `"x"`, "type"}, {"DOUBLE", "true", "type"},
+		{"DOUBLE", "0.12345678901234567", "0.12345678901234566"}, {"DOUBLE", "0.1234567890123456789", "range"}, {"DOUBLE", "0.10000000000000000000", "0.1"}, {"DOUBLE", "1e-400", "range"},
+		{"FLOAT", "0.12345679", "0.12345679"}, {"FLOAT", "0.1234567890", "0.12345679"}, {"FLOAT", "0.12345678901", "range"}, {"FLOAT", "123.45670318603516", "123.4567"}, {"FLOAT", "1e-50", "range"},
+		{"DECIMAL(10, 2)", `""`, "type"}, {"DECIMAL(30, 2)", `""`, "type"}, {"STRING", `{"scale":2,"value":""}`, "type"},
 	})
 	check(t, Types{NaN: NaNNull}, []cellCase{{"DECIMAL(10, 2)", `"NaN"`, "null"}, {"DECIMAL(10, 2) NOT NULL", `"NaN"`, "null"}})
 	check(t, Types{Decimal: DecimalString}, []cellCase{{"DECIMAL(10, 0)", `"1234"`, `"1234"`}, {"DECIMAL(10, 2)", `"BNI="`, "type"}, {"DECIMAL(10, 2)", `"1E+3"`, `"1000.00"`}})
