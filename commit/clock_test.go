@@ -23,7 +23,9 @@ func TestClocksJump(t *testing.T) {
 	writers := make([]*Committer, 3)
 	for i := range writers {
 		writers[i] = w.open(w.store)
-		writers[i].cfg.Now = func() time.Time { return w.clock().Add(time.Duration(random.Int64N(int64(96*time.Hour))) - 48*time.Hour) }
+		writers[i].cfg.Now = func() time.Time {
+			return w.clock().Add(time.Duration(random.Int64N(int64(96*time.Hour))) - 48*time.Hour)
+		}
 	}
 	const commits = 60
 	stale, done := 0, 0
