@@ -21,7 +21,7 @@ var caseTests = map[string]string{
 	"U10 many changes of one key":                                 "TestManySteps integration.TestManyChangesOfOneKey",
 	"U11 TOAST placeholder in every shape":                        "TestToast debezium.TestUnavailable",
 	"U13 update without before":                                   "TestPoorUpdates debezium.TestUpdateWithoutBefore integration.TestMissingBefore",
-	"U14 no key, null key, wrong key":                             "TestOddKeysOfRecords debezium.TestKeys integration.TestNoKey integration.TestWrongKey integration.TestKeyOrder",
+	"U14 no key, null key, wrong key":                             "TestOddKeysOfRecords TestKeylessRows TestKeylessChanges debezium.TestKeys integration.TestNoKey integration.TestWrongKey integration.TestKeyOrder",
 	"U15 integers at the edge":                                    "TestIntegers debezium.TestIntegers",
 	"U17 decimals":                                                "TestDecimals debezium.TestDecimals",
 	"U18 bucket of odd keys":                                      "TestBuckets integration.TestOddKeys",

@@ -238,3 +238,13 @@ func TestInferTwoMeet(t *testing.T) {
 		require.Contains(t, rows[5], `"grade":"2.500000000000000000"`)
 	})
 }
+
+// TestInferKeyless: a topic without record keys becomes an append table, whose columns follow the values as well.
+func TestInferKeyless(t *testing.T) {
+	plain := func(after string) event { return event{value: plainEvent("c", 1, "", after).value} }
+	rows := []string{`{"n":"1","label":null}`, `{"n":"1","label":null}`, `{"n":"18446744073709551615","label":"a"}`}
+	play(t, script{
+		skips: 9, table: keyless(byValues), events: []event{plain(`{"n":1,"label":null}`), plain(`{"n":1}`), plain(`{"n":18446744073709551615,"label":"a"}`)},
+		rows: rows, changes: []string{"+I " + rows[0], "+I " + rows[1], "+I " + rows[2]}, offsets: []int64{3}, check: wantColumns(1, "n DECIMAL(38, 0)", "label STRING"),
+	})
+}
