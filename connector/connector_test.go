@@ -239,7 +239,7 @@ func TestPattern(t *testing.T) {
 func TestMissingTopic(t *testing.T) {
 	b := newBroker(t, 1, "other")
 	_, err := runConnector(t, b.config(object.NewMem(), crateTable()))
-	require.ErrorContains(t, err, "topic dock.orchard.crate (table orchard.crate) is not there")
+	require.ErrorContains(t, err, "topic dock.orchard.crate (table orchard.crate): is not there")
 }
 
 // rowsOf returns the rows of a table as canonical JSON, by primary key. It reads with the project's own reader, which
