@@ -208,6 +208,7 @@ func (w *worker) land() {
 	case f.err == nil:
 		w.committed(f)
 	case w.c.life.Err() != nil:
+		w.givenUp += f.records
 		w.void() // the process lets go; the next one reads these records again
 	case readAgain(f.err):
 		w.counters.update(func(s *TableStats) { s.Fenced++ })
@@ -360,6 +361,9 @@ func (w *worker) spill(ctx context.Context) {
 // void drops everything uncommitted, and the positions with it: nothing that comes after the lost rows may be told as
 // covered.
 func (w *worker) void() {
+	if w.c.life.Err() != nil {
+		w.givenUp += w.uncommitted()
+	}
 	w.refuse(slices.Collect(maps.Keys(w.partitions)))
 	w.discard()
 	clear(w.partitions)

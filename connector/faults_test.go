@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -148,15 +150,24 @@ func TestStopWithoutCheckpoint(t *testing.T) {
 				fault := object.NewFault(store, object.Rule{Ops: []object.Op{object.OpCreate}, Path: never, Effect: object.FailBefore})
 				cfg := s.quickly(fault)
 				cfg.UntilEnd, cfg.Checkpoint.Records, cfg.StopWithin = false, 1, 3*time.Second
+				var log bytes.Buffer
+				cfg.Log = zerolog.New(zerolog.SyncWriter(&log))
 				p := s.start(cfg)
 				s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)})
 				time.Sleep(10 * time.Second)
 				s.emit(crateTopic, event{key: keyOf(2), value: `{"op":"m","ts_ms":1,"source":{"connector":"postgresql","name":"dock","lsn":9},"message":{"prefix":"x","content":""}}`})
 				time.Sleep(10 * time.Second)
 				require.NoError(t, p.end())
+				if never == "snapshot-*" {
+					require.Contains(t, log.String(), `"records":2,"cause":"the last checkpoint took longer than shutdown-timeout"`)
+				}
+				log.Reset()
 				require.LessOrEqual(t, s.group("ucase", crateTopic, 0), int64(0), "nothing is in a snapshot")
-				_, err := s.drain(s.quickly(store))
+				cfg = s.quickly(store)
+				cfg.Log = zerolog.New(zerolog.SyncWriter(&log))
+				_, err := s.drain(cfg)
 				require.NoError(t, err)
+				require.NotContains(t, log.String(), "ended before the last checkpoint")
 				require.Equal(t, []string{`{"id":1,"label":"x","weight":1}`}, rowsOf(t, store, "orchard.crate"))
 			})
 		})

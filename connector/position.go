@@ -214,10 +214,7 @@ func (w *worker) lose(ctx context.Context, tps []table.TopicPartition) {
 			w.leave(tps)
 			return
 		}
-		uncommitted := w.records
-		if w.flight != nil {
-			uncommitted += w.flight.records
-		}
+		uncommitted := w.uncommitted()
 		w.discard()
 		if uncommitted > 0 {
 			w.counters.update(func(s *TableStats) { s.Fenced++ })

@@ -54,9 +54,10 @@ type worker struct {
 	mark     commit.Mark
 	spilling bool
 
-	care   *caretaker
-	scout  *scout  // nil for a table
-	feeder *worker // the scout that the records of the table come from; nil: the poll loop
+	care      *caretaker
+	rehearses bool    // see Rehearsal: what does not answer is not waited for
+	scout     *scout  // nil for a table
+	feeder    *worker // the scout that the records of the table come from; nil: the poll loop
 
 	// owned
 	committer  *commit.Committer // nil until the table exists; a checkpoint under way has it alone
@@ -67,6 +68,7 @@ type worker struct {
 	writer     *flush.Writer // of schema
 	flight     *flight       // the checkpoint under way
 	records    int64         // applied since the last seal
+	givenUp    int64         // applied, and not committed when the process let go
 	moved      bool          // positions passed records of other tables since the last seal
 	since      time.Time     // when the first of them came
 	timer      *time.Timer
@@ -297,8 +299,19 @@ func (w *worker) durableAt(tp table.TopicPartition) (table.Cursor, commit.Mark, 
 	return at, w.mark, ok
 }
 
+// uncommitted returns how many records are applied that no snapshot covers.
+func (w *worker) uncommitted() int64 {
+	if w.flight != nil {
+		return w.records + w.flight.records
+	}
+	return w.records
+}
+
 // release ends the worker: nothing uncommitted survives, no goroutine is left.
 func (w *worker) release() {
+	if n := w.givenUp + w.uncommitted(); n > 0 && w.scout == nil {
+		w.log.Warn().Int64("records", n).AnErr("cause", context.Cause(w.c.life)).Msg("ended before the last checkpoint was done; its records are not lost, the next run reads them again")
+	}
 	w.discard()
 	w.mu.Lock()
 	queue := w.queue
