@@ -2,6 +2,7 @@ package connector
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -230,6 +231,15 @@ func (w *worker) take(p *partition, deleted []byte) error {
 // decode frames the record. A registry that does not answer is waited for: no record is skipped for its sake.
 func (w *worker) decode() error {
 	decoder := w.decoder(w.intake.record.Topic)
+	if w.rehearses {
+		ctx, cancel := context.WithTimeout(w.c.life, rehearsalWaits)
+		defer cancel()
+		err := decoder.Frame(ctx, &w.intake.record, &w.intake.frame)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("%s: the schema registry has not answered for its schema within %v; check registry.url", w.at(), rehearsalWaits)
+		}
+		return err
+	}
 	err := decoder.Frame(w.c.life, &w.intake.record, &w.intake.frame)
 	if err == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,6 +23,9 @@ type Rehearsal struct {
 	learned map[string]string
 }
 
+// rehearsalWaits bounds the wait for the schema registry at a record. Run waits for as long as it takes.
+const rehearsalWaits = 5 * time.Second
+
 // Rehearse readies a table of a mapping. newest is the table's newest schema, nil where there is no table yet, and learned
 // what the newest snapshot has under [table.Progress]. The error is what would stop the table before its first record.
 func Rehearse(ctx context.Context, cfg Config, t *Table, name string, newest *table.Schema, learned map[string]string) (*Rehearsal, error) {
@@ -29,6 +33,7 @@ func Rehearse(ctx context.Context, cfg Config, t *Table, name string, newest *ta
 	c := newConnector(ctx, cfg)
 	database, tableName, _ := strings.Cut(name, ".")
 	w := newWorker(c, t, name, table.NewPath(database, tableName))
+	w.rehearses = true
 	w.state = commit.State{Fresh: true, MaxSequence: -1}
 	if newest != nil {
 		text, err := newest.Encode()

@@ -90,6 +90,9 @@ func (r *Registry) Ping(ctx context.Context) error {
 			path = "/system/info"
 		}
 		if _, err := r.get(ctx, base, path); err != nil {
+			if _, again := errors.AsType[*againError](err); again {
+				err = fmt.Errorf("%w; check registry.url, and that it is reachable from here", err)
+			}
 			errs = append(errs, fmt.Errorf("schema registry %s: %w", base, err))
 			continue
 		}

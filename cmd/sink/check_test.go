@@ -119,9 +119,18 @@ func TestCheckFindsWhatWouldStop(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Regexp(t, `table shop.orders: topic shop.public.orders partition 0: [\d,]+ records are gone from the log: .sink offsets rebase shop.orders.`, stderr)
 
+	// A registry that does not answer: run would wait for it.
+	require.NoError(t, b.cluster.CreateTopic("avro", 1, nil))
+	b.put("avro", "\x00\x00\x00\x00\x01\x02")
+	b.config("registry: {url: 'http://127.0.0.1:1'}\ntables: [{topic: avro, table: a.avro}]")
+	code, stdout, _ := b.sink("", "check")
+	require.Equal(t, 1, code)
+	require.Regexp(t, `(?m)^fail +registry +schema registry http://127.0.0.1:1: .*; check registry.url, and that it is reachable from here`, stdout)
+	require.Regexp(t, `(?m)^fail +table a.avro +topic avro partition 0 offset 0: the schema registry has not answered`, stdout)
+
 	// An option that Paimon does not have is kept, and told of.
 	b.config("tables: [{topic: shop.public.orders, table: a.b, options: {bukcet: 3}}]")
-	code, stdout, stderr := b.sink("", "check")
+	code, stdout, stderr = b.sink("", "check")
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "option bukcet is none that Paimon is known to have")
 	require.Contains(t, stdout, "bucket 4 by default")
