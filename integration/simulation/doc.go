@@ -24,7 +24,8 @@
 //	brokers     errors by kind of request, coordinators and partitions that move
 //	strangers   rows, compactions and expiries of another program; those of our own instances
 //
-// Beside them fixed scenes have the n-th call of the store, or request to the brokers, go wrong in every way, for every n.
+// Beside them fixed scenes have the n-th call of the store go wrong in every way, for every n, and so the first requests of each kind to the
+// brokers: lost before or after the effect, refused, done and answered with an error, the end of the process.
 //
 // The tests need the build tag synctests, which has Kafka's client wait for its locks in virtual time, too. `make test` runs a
 // hundred seeds, `make stress SEED=1 N=1000` as many as wanted.

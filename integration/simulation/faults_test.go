@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"sink/connector"
 	"sink/table/object"
@@ -34,6 +31,9 @@ func scene(t *testing.T, protocol connector.Protocol, setUp func(w *world), over
 	l := limits{connector.Checkpoint{Interval: 500 * time.Millisecond, Bytes: 1 << 20, Records: 8}, 4 << 10, time.Millisecond, 1 << 20, 0}
 	i := w.start(l, over(w.objects))
 	time.Sleep(3 * time.Second)
+	_ = w.brokers.MoveTopicPartition("a", 0, 0) // wherever it was,
+	_ = w.brokers.MoveTopicPartition("a", 0, 1) // it has a new leader
+	w.source.send(w.source.feeds[0], 'x', 'e', 'c')
 	for range 3 {
 		w.source.step(6)
 	}
@@ -94,94 +94,9 @@ func everyNth(t *testing.T, f func(t *testing.T, n int) bool) {
 		})
 		if !ok || !fired {
 			require.True(t, ok)
+			require.Greater(t, n, 1, "there is no such call")
 			t.Logf("%d calls", n-1)
 			return
 		}
 	}
-}
-
-// brokerCalls are the requests that an instance makes.
-func brokerCalls(protocol connector.Protocol) []kmsg.Key {
-	keys := []kmsg.Key{kmsg.Fetch, kmsg.OffsetCommit, kmsg.OffsetFetch, kmsg.FindCoordinator, kmsg.Metadata, kmsg.ListOffsets, kmsg.DescribeConfigs, kmsg.ApiVersions}
-	if protocol == connector.Consumer {
-		return append(keys, kmsg.ConsumerGroupHeartbeat)
-	}
-	return append(keys, kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Heartbeat, kmsg.LeaveGroup)
-}
-
-// mostOf bounds the n-th of requests that repeat for as long as an instance lives.
-const mostOf = 12
-
-// TestEveryBrokerCall has the n-th request of each kind go wrong: the connection breaks before it, or before its answer.
-func TestEveryBrokerCall(t *testing.T) {
-	warmUp(t)
-	for _, protocol := range []connector.Protocol{connector.Classic, connector.Consumer} {
-		for _, key := range brokerCalls(protocol) {
-			for _, after := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/%s/after=%t", protocol, key.Name(), after), func(t *testing.T) {
-					t.Parallel()
-					everyNth(t, func(t *testing.T, n int) bool {
-						if n > mostOf {
-							return false
-						}
-						plan := &requestFault{key: key.Int16(), nth: n, after: after}
-						setUp := func(w *world) { w.plan = plan }
-						over := func(inner object.Store) object.Store { return inner }
-						return scene(t, protocol, setUp, over, func(*world, *instance) (bool, bool) { return plan.fired, false })
-					})
-				})
-			}
-		}
-	}
-}
-
-// TestEveryBrokerError has the n-th request of each kind answered with an error.
-func TestEveryBrokerError(t *testing.T) {
-	warmUp(t)
-	for _, protocol := range []connector.Protocol{connector.Classic, connector.Consumer} {
-		for _, key := range brokerCalls(protocol) {
-			if key == kmsg.ApiVersions {
-				continue // an error there ends the connection, as above
-			}
-			for _, code := range errorsOf(key) {
-				t.Run(fmt.Sprintf("%s/%s/%s", protocol, key.Name(), code.Message), func(t *testing.T) {
-					t.Parallel()
-					everyNth(t, func(t *testing.T, n int) bool {
-						if n > mostOf {
-							return false
-						}
-						var handles []*kfake.FaultHandle
-						seen := 0
-						setUp := func(w *world) {
-							for _, top := range []bool{false, true} {
-								handles = append(handles, w.brokers.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: code, TopLevel: top, When: func(req kmsg.Request) bool {
-									seen++
-									return seen == n
-								}}))
-							}
-						}
-						over := func(inner object.Store) object.Store { return inner }
-						return scene(t, protocol, setUp, over, func(*world, *instance) (bool, bool) {
-							return handles[0].Hits()+handles[1].Hits() > 0, false
-						})
-					})
-				})
-			}
-		}
-	}
-}
-
-// errorsOf are errors that brokers give for a kind of request and that pass.
-func errorsOf(key kmsg.Key) []*kerr.Error {
-	switch key {
-	case kmsg.Fetch, kmsg.ListOffsets:
-		return []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownServerError}
-	case kmsg.Metadata, kmsg.DescribeConfigs:
-		return []*kerr.Error{kerr.UnknownServerError}
-	case kmsg.OffsetCommit, kmsg.Heartbeat:
-		return []*kerr.Error{kerr.NotCoordinator, kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress}
-	case kmsg.JoinGroup, kmsg.SyncGroup, kmsg.ConsumerGroupHeartbeat:
-		return []*kerr.Error{kerr.NotCoordinator, kerr.UnknownMemberID, kerr.CoordinatorLoadInProgress}
-	}
-	return []*kerr.Error{kerr.NotCoordinator, kerr.CoordinatorLoadInProgress}
 }

@@ -4,7 +4,6 @@ package simulation
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -27,16 +26,6 @@ type line struct {
 	gate  chan struct{} // closed when open
 	conns map[*conn]struct{}
 	plan  *requestFault
-}
-
-// requestFault cuts the connection at one request.
-type requestFault struct {
-	key   int16
-	nth   int  // counted from 1
-	after bool // the broker has done it; only the answer is lost
-
-	seen  int
-	fired bool
 }
 
 func newLine(dialer func(context.Context, string, string) (net.Conn, error), latency time.Duration) *line {
@@ -111,19 +100,19 @@ func (l *line) cut() {
 
 func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if err := l.pass(ctx); err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	inner, err := l.dialer(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: inner, line: l}
+	c := &conn{Conn: inner, line: l, framed: l.plan != nil && l.plan.effect == errorAfter}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
 		inner.Close()
-		return nil, errDown
+		return nil, refused(errDown)
 	}
 	l.conns[c] = struct{}{}
 	return c, nil
@@ -136,12 +125,14 @@ type conn struct {
 	ctx  context.Context // ends when the connection is closed
 	end  context.CancelFunc
 
-	mu       sync.Mutex
-	swallows bool // the next answer is lost, and the connection with it
+	mu     sync.Mutex
+	awaits *requestFault // of the request whose answer is next, or of one behind it
+	framed bool          // answers are read as a whole
+	answer []byte        // what is left of one
 }
 
 func (c *conn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+	n, err := c.read(p)
 	if err != nil {
 		return n, broken(err)
 	}
@@ -149,27 +140,33 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	c.mu.Lock()
-	lost := c.swallows
+	fault := c.awaits
 	c.mu.Unlock()
-	if lost {
-		c.Close()
-		return 0, reset
+	if fault == nil || fault.effect == errorAfter {
+		return n, nil
 	}
-	return n, nil
+	if fault.effect == crashAfter {
+		c.line.kill()
+	}
+	c.Close()
+	return 0, reset
 }
 
 func (c *conn) Write(p []byte) (int, error) {
 	time.Sleep(c.line.latency)
 	if err := c.line.pass(c.ctx); err != nil {
-		return 0, err
+		return 0, reset
 	}
 	if fault := c.line.picks(p); fault != nil {
-		if !fault.after {
+		if fault.effect == crashBefore {
+			c.line.kill()
+		}
+		if fault.effect == cutBefore || fault.effect == crashBefore {
 			c.Close()
 			return 0, reset
 		}
 		c.mu.Lock()
-		c.swallows = true
+		c.awaits = fault
 		c.mu.Unlock()
 	}
 	n, err := c.Conn.Write(p)
@@ -178,6 +175,14 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // reset is what a client sees of a connection that went away.
 var reset = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+
+// refused gives a machine that is down the form of one that cannot be reached: the client waits before it tries such a one again.
+func refused(err error) error {
+	if errors.Is(err, errDown) {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	return err
+}
 
 // broken gives errors of pipes the form that those of sockets have.
 func broken(err error) error {
@@ -193,19 +198,4 @@ func (c *conn) Close() error {
 	delete(c.line.conns, c)
 	c.line.mu.Unlock()
 	return c.Conn.Close()
-}
-
-// picks returns the planned fault if the bytes begin the request that it is about.
-func (l *line) picks(p []byte) *requestFault {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f := l.plan
-	if f == nil || f.fired || len(p) < 6 || int16(binary.BigEndian.Uint16(p[4:])) != f.key {
-		return nil
-	}
-	if f.seen++; f.seen != f.nth {
-		return nil
-	}
-	f.fired = true
-	return f
 }

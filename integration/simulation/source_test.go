@@ -135,6 +135,26 @@ func (s *source) step(n int) {
 	s.keep()
 }
 
+// send sends events of given kinds: c, e, x.
+func (s *source) send(f *feed, ops ...byte) {
+	s.fresh = nil
+	for _, op := range ops {
+		f.count++
+		s.lsn++
+		switch op {
+		case 'e':
+			s.empty(f)
+		case 'x':
+			s.emit(f, change{op: 'x', before: &item{id: f.first}})
+		case 'c':
+			f.rows[f.first] = s.item(f, f.first)
+			s.emit(f, change{op: 'c', after: f.rows[f.first]})
+		}
+	}
+	s.produce(s.plain)
+	s.keep()
+}
+
 func (s *source) produce(client *kgo.Client) {
 	records := make([]*kgo.Record, len(s.fresh))
 	for i := range s.fresh {
