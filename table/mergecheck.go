@@ -114,13 +114,17 @@ func (s *Schema) checkIgnoreRetract(found []*Aggregate) (problems []error) {
 	return problems
 }
 
-// Warnings returns what is legal but may not be meant: a changelog of raw input, which does not hold the rows that the merge
-// engine makes of it.
+// Warnings returns what is legal but may not be meant: options that nobody knows, and a changelog of raw input, which does
+// not hold the rows that the merge engine makes of it.
 func (s *Schema) Warnings() []string {
+	var warnings []string
+	for _, name := range s.UnknownOptions() {
+		warnings = append(warnings, fmt.Sprintf("option %s is none that Paimon is known to have: it is kept in the table and does nothing here; check its name", name))
+	}
 	engine := s.MergeEngine()
 	if s.Option("changelog-producer") != "input" || engine != PartialUpdate && engine != Aggregation {
-		return nil
+		return warnings
 	}
-	return []string{fmt.Sprintf("merge-engine is %s and changelog-producer is input: a streaming reader sees the rows as they came in, and not what %[1]s makes of them; "+
-		"it has to merge them itself", engine)}
+	return append(warnings, fmt.Sprintf("merge-engine is %s and changelog-producer is input: a streaming reader sees the rows as they came in, and not what %[1]s makes of them; "+
+		"it has to merge them itself", engine))
 }

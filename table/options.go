@@ -62,6 +62,9 @@ var options = map[string]option{
 		refusal: "it changes what sequence numbers mean"},
 	"write.sequence-number-init-mode": {value: "scan", accepts: []string{"scan"}, refusal: "the sink finds its sequence numbers by itself"},
 
+	"record-level.expire-time": {accepts: []string{neverSet}, refusal: "the sink lets no single rows expire, so old rows would show"},
+	"record-level.time-field":  {accepts: []string{neverSet}, refusal: "the sink lets no single rows expire"},
+
 	// Where files are and how they look.
 	"branch":                                  {value: "main", accepts: []string{"main"}, refusal: "the sink writes the main branch"},
 	"type":                                    {value: "table", accepts: []string{"table", "materialized-table"}, refusal: "it is no table of Paimon's own files"},
@@ -74,6 +77,9 @@ var options = map[string]option{
 	"changelog-file.compression":              {inherit: "file.compression", accepts: fileCodecs, refusal: "Paimon reads no such file"},
 	"file.compression.zstd-level":             {kind: optionNumber, value: "1", numbered: 1},
 	"manifest.compression":                    {value: "zstd"},
+	"file.format.per.level":                   {accepts: []string{neverSet}, refusal: "the sink writes all levels alike"},
+	"file.compression.per.level":              {accepts: []string{neverSet}, refusal: "the sink writes all levels alike"},
+	"metadata.stats-mode.per.level":           {accepts: []string{neverSet}, refusal: "the sink writes all levels alike"},
 	"file.suffix.include.compression":         {kind: optionTruth, value: "false"},
 	"data-file.prefix":                        {value: "data-"},
 	"changelog-file.prefix":                   {value: "changelog-"},
@@ -121,10 +127,10 @@ var elsewhere = strings.Fields(`
 	continuous. cross-partition-upsert. data-file.external-paths.specific-fs data-file.external-paths.strategy
 	delete-file.thread-num delete.force-produce-changelog deletion-vector. deletion-vectors. disable-explicit-type-casting
 	dynamic-bucket. dynamic-partition-overwrite end-input. fields. file-index. file-operation. file-reader-async-threshold
-	file.block-size file.compression.per.level file.format.per.level first-row. force-lookup full-compaction. hive.
+	file.block-size first-row. force-lookup full-compaction. hive.
 	incremental- index-file-in-data-file-dir local- log. lookup- lookup. manifest.delete-file-drop-stats
-	materialized-table. metadata.iceberg. metadata.stats-keep-first-n-columns metadata.stats-mode.per.level metastore. orc.
-	owner page-size parquet. partial-update. partition partition. path primary-key query-auth. read. record-level. scan.
+	materialized-table. metadata.iceberg. metadata.stats-keep-first-n-columns metastore. orc.
+	owner page-size parquet. partial-update. partition partition. path primary-key query-auth. read. scan.
 	sink. snapshot. sort- source. spill- stream-scan-mode streaming- streaming. tag. upsert-key write-buffer- write-max-
 	write. zorder.`)
 

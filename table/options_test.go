@@ -1,6 +1,8 @@
 package table
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +68,42 @@ func TestOption(t *testing.T) {
 			require.NoError(t, (&Schema{}).checkOption(key, (&Schema{}).Option(key)), key)
 		}
 	}
+}
+
+// TestEveryOption: testdata/paimon-options.txt lists all options of org.apache.paimon.CoreOptions (1.3.1 and 2.1), and what
+// becomes of each when it is set. None is ignored in silence that changes what a writer has to write.
+func TestEveryOption(t *testing.T) {
+	b, err := os.ReadFile("testdata/paimon-options.txt")
+	require.NoError(t, err)
+	listed := map[string]bool{}
+	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, want, _ := strings.Cut(line, " ")
+		listed[name] = true
+		require.Equal(t, want, fateOf(t, name), name)
+	}
+	for name := range options {
+		require.True(t, listed[name], "%s is no option of Paimon", name)
+	}
+}
+
+// fateOf tells what becomes of an option.
+func fateOf(t *testing.T, name string) string {
+	o, ok := options[name]
+	s := NewSchema(fieldsOf(t, "id", "INT"), []string{"id"}, nil, map[string]string{"bucket": "1", name: "no such value"})
+	switch {
+	case ok && len(o.accepts) == 1:
+		require.ErrorContains(t, s.Validate(), "option "+name+" is", name)
+		return "refused"
+	case ok:
+		return "honoured"
+	case knownOption(name):
+		return "elsewhere"
+	}
+	require.Contains(t, strings.Join(s.Warnings(), "\n"), "option "+name+" is none")
+	return "warned"
 }
 
 func TestUnknownOptions(t *testing.T) {

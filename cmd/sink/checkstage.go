@@ -188,9 +188,6 @@ func (c *checker) tellNew(s *stage, topics string, schema *table.Schema) {
 				"let the source send whole rows (PostgreSQL: REPLICA IDENTITY FULL, MySQL: binlog_row_image=FULL), or put %[1]s into the key (message.key.columns)", column)
 		}
 	}
-	for _, name := range schema.UnknownOptions() {
-		c.say(checkNote, s.what, "option %s is none that Paimon is known to have: it is kept in the table and does nothing here; check its name", name)
-	}
 	for _, warning := range schema.Warnings() {
 		c.say(checkNote, s.what, "%s", warning)
 	}
