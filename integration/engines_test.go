@@ -141,15 +141,17 @@ func TestMergeEngines(t *testing.T) {
 			shared.java.must(t, x.java("write", "--input", writeFile(t, "rows.jsonl", script.String()))...)
 		}
 		sink(t, "run", "-c", path, "--until-end")
+		if round == 1 {
+			continue // so that there is a file between two others
+		}
 		for _, c := range cases {
 			ours, java := l.table("ours."+c.name), l.table("java."+c.name)
 			requireSameRows(t, ours, sorted(java.rows(t, "paimon", 0)), fmt.Sprint("after commit ", round+1))
-			switch round {
-			case 0:
+			if round == 0 {
 				compactBySink(t, ours)
 				compactByJava(t, java)
 				requireSameTables(t, ours, java, "after each compacted its own")
-			case 2:
+			} else {
 				compactBySink(t, java)
 				compactByJava(t, ours)
 				requireSameTables(t, ours, java, "after each compacted the other's")
@@ -158,7 +160,7 @@ func TestMergeEngines(t *testing.T) {
 		}
 	}
 	for _, c := range cases {
-		requireSameLines(t, kindsAndRows(l.table("java."+c.name).changes(t)), kindsAndRows(l.table("ours."+c.name).changes(t)), "%s: changelog", c.name)
+		requireSameLines(t, kindsAndRows(t, l.table("java."+c.name)), kindsAndRows(t, l.table("ours."+c.name)), "%s: changelog", c.name)
 	}
 }
 
@@ -226,8 +228,10 @@ func requireSameRows(t *testing.T, x target, want []string, when string) {
 	requireSameLines(t, want, sorted(x.rows(t, "sink", 0)), "%s %s: the sink reads other rows of it", x.name, when)
 }
 
-// kindsAndRows are changes without where they are.
-func kindsAndRows(all []change) []string {
+// kindsAndRows are the changes of a table, as real Paimon streams them, without where they are.
+func kindsAndRows(t *testing.T, x target) []string {
+	t.Helper()
+	all := parseChanges(t, shared.java.must(t, x.java("changelog", "--mode", "earliest")...))
 	text := make([]string, len(all))
 	for i, c := range all {
 		text[i] = c.Kind + " " + string(c.Row)
