@@ -28,12 +28,12 @@ func newLogger(w io.Writer, cfg config.Log) zerolog.Logger {
 
 // logFailure tells why the service ended as lines of its log where that is JSON: whoever reads it expects nothing else there.
 // What is wrong with the configuration is text, as it is where not even the log's format could be read.
-func logFailure(log zerolog.Logger, cfg config.Log, w io.Writer, err error) error {
+func logFailure(logger zerolog.Logger, cfg config.Log, w io.Writer, err error) error {
 	if _, misused := errors.AsType[*usageError](err); err == nil || misused || forConsole(cfg, w) {
 		return err
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		log.Error().Str(zerolog.ErrorFieldName, line).Msg("run failed")
+		logger.Error().Str(zerolog.ErrorFieldName, line).Msg("run failed")
 	}
 	return &loggedError{err}
 }
