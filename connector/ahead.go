@@ -98,12 +98,13 @@ func readers() int64 {
 // lookAhead has a goroutine read the runs that wait behind others, unless as many do as there are cores.
 func (w *worker) lookAhead() {
 	w.mu.Lock()
-	wanted := w.claimable() >= 0
+	wanted := w.claimable() >= 0 && w.c.life.Err() == nil
 	w.mu.Unlock()
 	if wanted && w.c.readers.TryAcquire(1) {
 		w.c.running.Go(func() {
-			defer w.c.readers.Release(1)
 			w.readAhead()
+			w.c.readers.Release(1)
+			w.lookAhead() // for a run that came after the last look and found no reader free
 		})
 	}
 }
