@@ -78,7 +78,7 @@ func applyDirectly(t *testing.T, records []*kgo.Record, runSize int, ahead bool,
 	}
 	require.NoError(t, w.do(t.Context(), func(context.Context) {
 		w.cover()
-		o.learned, o.maxSequence = w.learned(), w.state.Progress.MaxSequence
+		o.learned, o.maxSequence = w.learned(table.Offsets{tp: w.partitions[tp].next}), w.state.Progress.MaxSequence
 	}))
 	require.NoError(t, w.problem())
 	used, _ := c.memory.inUse()

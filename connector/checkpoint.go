@@ -88,7 +88,7 @@ func (w *worker) seal() {
 	}
 	ctx, cancel := context.WithCancelCause(w.c.life)
 	f := &flight{
-		letters: letters, from: from, to: to, learned: w.learned(), records: records, size: w.buffered.Load(),
+		letters: letters, from: from, to: to, learned: w.learned(to), records: records, size: w.buffered.Load(),
 		newest: w.intake.newest, began: time.Now(), cancel: cancel, done: make(chan struct{}),
 	}
 	if rows || len(letters) > 0 && w.writer != nil {

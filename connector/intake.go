@@ -160,10 +160,12 @@ func (w *worker) checkKey(schema *table.Schema, key []string, partitions int) er
 }
 
 // learned returns what has to survive a restart, for the snapshot: trust in before images, deletes whose tombstone is still
-// to come, and how far the sources have come.
-func (w *worker) learned() map[string]string {
+// to come, and how far the sources have come. Of a partition it tells only when the checkpoint moves it: of any other another
+// instance may know more by now, and nothing would refuse what is told here.
+func (w *worker) learned(moved table.Offsets) map[string]string {
 	learned := maps.Clone(w.intake.trust)
-	for tp, p := range w.partitions {
+	for tp := range moved {
+		p := w.partitions[tp]
 		if p.deleted != nil || w.state.Progress.Learned[deletedName(tp)] != "" {
 			learned[deletedName(tp)] = string(p.deleted)
 		}

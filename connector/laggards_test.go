@@ -1,0 +1,53 @@
+package connector
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sink/commit"
+	"sink/table"
+	"sink/table/object"
+)
+
+// What instances do that know less than others by now, and what brokers tell that do; found by integration/simulation, too.
+
+// An instance that has lost a partition and not heard of it yet goes on with its others. Its checkpoints leave alone what the new
+// owner has learned of the partition: the delete whose tombstone is to come, and how far the source has come.
+func TestLearnedByOthers(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 2, crateTopic), object.NewMem()
+		s.emit(crateTopic, event{partition: 1, key: keyOf(2), value: envelope("c", nil, row(2, "y", 1), 1)})
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.Checkpoint.Records, cfg.Tables[0].Deduplicate = false, 1, true
+		p := s.start(cfg)
+		time.Sleep(10 * time.Second)
+		ctx := context.Background()
+		other, err := commit.Open(ctx, commit.Config{Store: store, Path: pathOf("orchard.crate"), User: "ucase"})
+		require.NoError(t, err)
+		state, err := other.Resume(ctx)
+		require.NoError(t, err)
+		tp := table.TopicPartition{Topic: crateTopic, Partition: 1}
+		position := reachedPrefix(tp) + "dock"
+		require.Contains(t, state.Progress.Learned, position)
+		learned := map[string]string{deletedName(tp): keyOf(2), position: "binlog:/bl.000004/1020/0/ 1700000000000 1"}
+		from, to := table.Offsets{tp: state.Progress.Offsets[tp]}, state.Progress.Offsets[tp]
+		to.Offset++
+		_, err = other.Commit(ctx, table.Delta{From: from, Progress: table.Progress{Offsets: table.Offsets{tp: to}, MaxSequence: state.MaxSequence, Learned: learned}})
+		require.NoError(t, err)
+
+		for id := range int64(2) { // the first commit has it see what the other wrote
+			s.emit(crateTopic, event{partition: 0, key: keyOf(id), value: envelope("c", nil, row(id, "x", 1), id)})
+			time.Sleep(10 * time.Second)
+		}
+		p.kill()
+		state, err = other.Resume(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, state.Progress.Offsets[table.TopicPartition{Topic: crateTopic}].Offset)
+		for name, text := range learned {
+			require.Equal(t, text, state.Progress.Learned[name])
+		}
+	})
+}
