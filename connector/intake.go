@@ -176,6 +176,17 @@ func (w *worker) learned(moved table.Offsets) map[string]string {
 	return learned
 }
 
+// awaitsTombstone reports whether the last record of a partition that moved was a delete, so that a tombstone may come next. A
+// table that takes no deletes does not ask.
+func (w *worker) awaitsTombstone(moved table.Offsets) bool {
+	for tp := range moved {
+		if w.partitions[tp].deleted != nil && !w.appends() {
+			return true
+		}
+	}
+	return false
+}
+
 func deletedName(tp table.TopicPartition) string { return "deleted/" + lagKey(tp) }
 
 // deletedKey returns the key of a delete that was the last record before the position, nil if it was something else.

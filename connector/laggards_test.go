@@ -51,3 +51,27 @@ func TestLearnedByOthers(t *testing.T) {
 		}
 	})
 }
+
+// A delete that gives no rows, since it came before, has a tombstone like any other: that is known after a restart between the
+// two.
+func TestTombstoneOfRepeatedDelete(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		gone := event{key: keyOf(1), value: envelope("d", row(1, "x", 1), nil, 1)}
+		for _, e := range []event{{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)}, gone, {key: keyOf(1)}} {
+			s.emit(crateTopic, e)
+		}
+		for _, e := range []event{gone, {key: keyOf(1)}} {
+			cfg := s.quickly(store)
+			cfg.Tables[0].Deduplicate = true
+			_, err := s.drain(cfg)
+			require.NoError(t, err)
+			s.emit(crateTopic, e)
+		}
+		cfg := s.quickly(store)
+		cfg.Tables[0].Deduplicate = true
+		stats, err := s.drain(cfg)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, stats.Skipped["tombstone"])
+	})
+}
