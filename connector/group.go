@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"sink/commit"
 	"sink/table"
 )
 
@@ -233,6 +234,9 @@ func (c *Connector) describeLogs(ctx context.Context, assigned map[string]map[in
 	if err != nil {
 		return nil, err
 	}
+	if ends, err = c.catchUp(ctx, topics, ends, group); err != nil {
+		return nil, err
+	}
 	logs := map[table.TopicPartition]partitionLog{}
 	for topic, partitions := range assigned {
 		for p := range partitions {
@@ -254,6 +258,46 @@ func (c *Connector) describeLogs(ctx context.Context, assigned map[string]map[in
 		}
 	}
 	return logs, nil
+}
+
+// endsWithin is how long the end of a log may lie before the group's offset until it is believed: a new leader, or one that does
+// not know yet that it is none, may not have heard of the last records (KIP-207).
+const endsWithin = 15 * time.Second
+
+var errBehind = errors.New("the log ends before the group's offset")
+
+// catchUp asks again for ends that lie before offsets of ours. They were asked for first, so that `start: latest` leaves nothing
+// out, and another instance may have read further since, all the more when this one was held in between.
+func (c *Connector) catchUp(ctx context.Context, topics []string, ends kadm.ListedOffsets, group kadm.OffsetResponses) (kadm.ListedOffsets, error) {
+	if !behind(ends, group) {
+		return ends, nil
+	}
+	ends, err := backoff.Retry(ctx, func() (kadm.ListedOffsets, error) {
+		ends, err := c.admin.ListCommittedOffsets(ctx, topics...)
+		if err != nil {
+			return nil, backoff.Permanent(err)
+		}
+		if behind(ends, group) {
+			return ends, errBehind
+		}
+		return ends, nil
+	}, backoff.WithMaxElapsedTime(endsWithin), backoff.WithBackOff(retries()))
+	if errors.Is(err, errBehind) {
+		return ends, nil // so it is: the worker says what to do
+	}
+	return ends, err
+}
+
+// behind reports whether a log ends before an offset that the group has of ours.
+func behind(ends kadm.ListedOffsets, group kadm.OffsetResponses) (found bool) {
+	group.Each(func(at kadm.OffsetResponse) {
+		end, asked := ends.Lookup(at.Topic, at.Partition)
+		if asked && end.Err == nil && at.Err == nil && at.At > end.Offset {
+			_, ours := commit.ParseOffsetMetadata(at.Metadata)
+			found = found || ours
+		}
+	})
+	return found
 }
 
 // describeTopics describes all partitions of some topics.

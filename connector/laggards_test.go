@@ -2,10 +2,12 @@ package connector
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"sink/commit"
 	"sink/table"
@@ -74,4 +76,48 @@ func TestTombstoneOfRepeatedDelete(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, stats.Skipped["tombstone"])
 	})
+}
+
+// A log that seems to end before the group's offset is looked at again: the broker may not have heard of its last records, and
+// another instance may have read them in between. One that was cut stays so, and stops the tables.
+func TestEndBehindGroup(t *testing.T) {
+	for _, lies := range []int{1, 3, 1000} {
+		t.Run(fmt.Sprint(lies), func(t *testing.T) {
+			onStage(t, func(t *testing.T) {
+				s, store := newStage(t, 1, "all"), object.NewMem()
+				for id := range int64(3) {
+					s.emit("all", event{key: keyOf(id), value: envelope("c", nil, row(id, "x", 1), id)})
+				}
+				cfg := s.config(store, sharedTopic())
+				_, err := s.drain(cfg)
+				require.NoError(t, err)
+				require.EqualValues(t, 3, s.group("ucase", "all", 0))
+				s.cluster.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
+					s.cluster.KeepControl()
+					asked := req.(*kmsg.ListOffsetsRequest)
+					if lies == 0 || asked.Topics[0].Partitions[0].Timestamp != -1 {
+						return nil, nil, false
+					}
+					lies--
+					answer := asked.ResponseKind().(*kmsg.ListOffsetsResponse)
+					topic, partition := kmsg.NewListOffsetsResponseTopic(), kmsg.NewListOffsetsResponseTopicPartition()
+					topic.Topic, partition.Offset = "all", 1
+					topic.Partitions = append(topic.Partitions, partition)
+					answer.Topics = append(answer.Topics, topic)
+					return answer, nil, true
+				})
+				cfg.UntilEnd = false
+				p := s.start(cfg)
+				time.Sleep(time.Minute)
+				if lies > 0 {
+					require.ErrorContains(t, p.end(), "topic all partition 0: the group ucase has offset 3, but the log ends at 1")
+					return
+				}
+				s.emit("all", event{key: keyOf(3), value: envelope("c", nil, row(3, "x", 1), 3)})
+				time.Sleep(time.Minute)
+				require.NoError(t, p.end())
+				require.Len(t, rowsOf(t, store, "lake.crate"), 4)
+			})
+		})
+	}
 }
