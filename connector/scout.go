@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -92,10 +93,17 @@ func (s *scout) assign(ctx context.Context, logs map[table.TopicPartition]partit
 		}
 		s.w.partitions[tp], s.feeds[tp] = p, f
 	}
+	back := table.Offsets{} // of partitions that were here before
 	for _, w := range s.tablesOf(logs) {
-		if err := s.feed(ctx, w, logs); err != nil {
+		again, err := s.feed(ctx, w, topicsIn(logs))
+		if err != nil {
 			return nil, err
 		}
+		maps.Copy(back, again)
+	}
+	maps.DeleteFunc(back, func(tp table.TopicPartition, _ table.Cursor) bool { _, now := logs[tp]; return now })
+	if len(back) > 0 {
+		s.w.c.askRewind(s.w, back)
 	}
 	for tp := range logs {
 		offsets[tp] = s.w.partitions[tp].next
@@ -188,24 +196,43 @@ func (s *scout) child(name string) (*worker, error) {
 	return w, nil
 }
 
-// feed has a table take over the partitions, and feeds it from where it wants to begin. The error is the context's; a table
-// that stops over what it finds gets nothing.
-func (s *scout) feed(ctx context.Context, w *worker, logs map[table.TopicPartition]partitionLog) error {
-	own := map[table.TopicPartition]partitionLog{}
-	for tp, log := range logs {
-		f, p := s.feeds[tp], s.w.partitions[tp]
+func topicsIn(logs map[table.TopicPartition]partitionLog) []string {
+	var topics []string
+	for tp := range logs {
+		if !slices.Contains(topics, tp.Topic) {
+			topics = append(topics, tp.Topic)
+		}
+	}
+	return topics
+}
+
+// feed has a table take over all partitions of the topics that are assigned here, but for those that feed it already: of
+// these it may hold rows that no snapshot has, and would be given them twice. It feeds the table from where it wants to begin,
+// and returns where the scout has to go back to for it. The error is the context's; a table that stops over what it finds
+// gets nothing.
+func (s *scout) feed(ctx context.Context, w *worker, topics []string) (back table.Offsets, err error) {
+	logs := map[table.TopicPartition]partitionLog{}
+	for tp, f := range s.feeds {
+		if f.children[w] != nil || !slices.Contains(topics, tp.Topic) {
+			continue
+		}
+		p := s.w.partitions[tp]
+		log := p.log
 		log.found = &found{floor: f.floor, at: max(p.next.Offset, f.fresh)}
-		own[tp] = log
+		logs[tp] = log
 		s.w.c.register(w, tp.Topic)
 	}
-	offsets, err := w.assign(ctx, own)
+	offsets, err := w.assign(ctx, logs)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	back = table.Offsets{}
 	for tp, cursor := range offsets {
-		s.admit(w, tp, cursor)
+		if s.admit(w, tp, cursor) {
+			back[tp] = s.w.partitions[tp].next
+		}
 	}
-	return nil
+	return back, nil
 }
 
 // admit feeds a table from a cursor on, under a new generation. It reports whether the scout has to go back for it.
@@ -407,24 +434,12 @@ func (s *scout) checkTopic(topic string) error {
 	return err
 }
 
-// discover has a table take over all partitions of a topic that are assigned here. When it wants records that the scout has
-// passed, the scout goes back: errReadAgain where that is in the partition at hand.
+// discover has a table take over the partitions of a topic. When it wants records that the scout has passed, the scout goes
+// back: errReadAgain where that is in the partition at hand.
 func (s *scout) discover(at table.TopicPartition, w *worker) error {
-	logs := map[table.TopicPartition]partitionLog{}
-	before := table.Offsets{}
-	for tp := range s.feeds {
-		if tp.Topic == at.Topic {
-			logs[tp], before[tp] = s.w.partitions[tp].log, s.w.partitions[tp].next
-		}
-	}
-	if err := s.feed(s.w.c.life, w, logs); err != nil {
+	back, err := s.feed(s.w.c.life, w, []string{at.Topic})
+	if err != nil {
 		return err
-	}
-	back := table.Offsets{}
-	for tp, was := range before {
-		if now := s.w.partitions[tp].next; now.Offset < was.Offset {
-			back[tp] = now
-		}
 	}
 	if len(back) > 0 {
 		s.w.c.askRewind(s.w, back)

@@ -1,0 +1,117 @@
+package connector
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"sink/commit"
+	"sink/table"
+	"sink/table/object"
+)
+
+// feeding is a scout without brokers: a test assigns partitions, and polls.
+type feeding struct {
+	t     *testing.T
+	c     *Connector
+	scout *worker
+}
+
+func newFeeding(t *testing.T, store object.Store) *feeding {
+	t.Helper()
+	c, err := New(Config{
+		Kafka: []kgo.Opt{kgo.SeedBrokers("localhost:1")}, Group: "g", Start: Earliest, Store: store, Memory: 64 << 20,
+		Checkpoint: Checkpoint{Interval: time.Hour, Bytes: 32 << 20, Records: 1 << 20}, Tables: []Table{sharedTopic()},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		c.endLife(nil)
+		c.running.Wait()
+		c.close()
+	})
+	workers, err := c.route("all")
+	require.NoError(t, err)
+	return &feeding{t, c, workers[0]}
+}
+
+// assign has the scout take over a partition from its start, with a group offset whose metadata names tables.
+func (f *feeding) assign(tp table.TopicPartition, tables ...commit.Mark) {
+	f.t.Helper()
+	log := partitionLog{end: 9, partitions: 2, group: kadm.Offset{At: -1, Metadata: metadataOf(append(tables, f.scout.mark))}}
+	offsets, err := f.scout.assign(f.t.Context(), map[table.TopicPartition]partitionLog{tp: log})
+	require.NoError(f.t, err)
+	require.Zero(f.t, offsets[tp].Offset)
+	f.scout.accept(tp, 1)
+}
+
+// read polls a record and has it applied.
+func (f *feeding) read(tp table.TopicPartition, offset int64, value string, id int64) {
+	f.t.Helper()
+	f.scout.enqueue(run{tp: tp, generation: 1, records: []*kgo.Record{{
+		Topic: tp.Topic, Partition: tp.Partition, Offset: offset, Key: []byte(keyOf(id)), Value: []byte(value),
+	}}})
+	drain := func(w *worker) {
+		require.NoError(f.t, w.do(f.t.Context(), func(context.Context) {
+			for w.applyNext() {
+			}
+		}))
+	}
+	drain(f.scout)
+	for _, w := range f.c.fedBy(tp.Topic) {
+		drain(w)
+	}
+}
+
+func created(id int64) string { return envelope("c", nil, row(id, "fig", 3), id) }
+
+var (
+	partitionHere  = table.TopicPartition{Topic: "all", Partition: 1}
+	partitionComes = table.TopicPartition{Topic: "all", Partition: 0}
+)
+
+// A partition comes whose group offset names a table that the partitions here have not shown yet. The table is fed from all
+// of them at once, and what another one shows later has it read nothing twice: it holds rows that no snapshot has.
+func TestTableNamedByNewPartition(t *testing.T) {
+	store := object.NewMem()
+	f := newFeeding(t, store)
+	f.assign(partitionHere)
+	f.assign(partitionComes, commit.Mark{Table: "lake.crate"})
+	_, _, known := f.c.durable(partitionHere)
+	f.read(partitionComes, 0, created(1), 1)
+	crates := f.c.fedBy("all")[0]
+	require.NoError(t, crates.do(t.Context(), func(context.Context) { crates.cover() }))
+	f.read(partitionComes, 1, created(2), 2) // is in no snapshot yet
+	f.read(partitionHere, 0, created(3), 3)
+	f.scout.accept(partitionComes, 1) // should it have asked to read again
+	f.read(partitionComes, 1, created(2), 2)
+	f.scout.revoke(t.Context(), []table.TopicPartition{partitionHere, partitionComes})
+	_, changes := changesOf(t, store, "lake.crate")
+	require.Len(t, changes, 3, "each record once: %v", changes)
+	require.True(t, known, "the group's offset of %v is held back", partitionHere)
+}
+
+// The snapshots of such a table may say that it wants records of the other partitions that the scout has passed: it goes back.
+func TestTableNamedByNewPartitionIsBehind(t *testing.T) {
+	store := object.NewMem()
+	before := newFeeding(t, store)
+	before.assign(partitionHere)
+	before.assign(partitionComes)
+	before.read(partitionComes, 0, created(1), 1)
+	before.scout.revoke(t.Context(), []table.TopicPartition{partitionHere, partitionComes})
+
+	f := newFeeding(t, store)
+	f.assign(partitionHere)
+	f.read(partitionHere, 0, of("orchard", "barrel", created(2)), 2)
+	f.assign(partitionComes, commit.Mark{Table: "lake.crate"})
+	require.Len(t, f.c.rewinds, 1)
+	require.Same(t, f.scout, f.c.rewinds[0].worker)
+	require.Len(t, f.c.rewinds[0].to, 1, "not the partition that comes: it begins where it has to")
+	require.Zero(t, f.c.rewinds[0].to[partitionHere].Offset)
+	at, _, known := f.c.durable(partitionHere)
+	require.True(t, known)
+	require.Zero(t, at.Offset)
+}
