@@ -115,3 +115,13 @@ func TestTableNamedByNewPartitionIsBehind(t *testing.T) {
 	require.True(t, known)
 	require.Zero(t, at.Offset)
 }
+
+// A partition may still come when the process has let go of another in the middle of a record.
+func TestPartitionComesAfterLettingGo(t *testing.T) {
+	f := newFeeding(t, object.NewMem())
+	f.assign(partitionHere)
+	require.NoError(t, f.scout.do(t.Context(), func(context.Context) { f.scout.void() }))
+	f.assign(partitionComes, commit.Mark{Table: "lake.crate"})
+	_, _, known := f.c.durable(partitionHere)
+	require.False(t, known, "nobody says how far a table is in what was given up")
+}

@@ -213,10 +213,10 @@ func topicsIn(logs map[table.TopicPartition]partitionLog) []string {
 func (s *scout) feed(ctx context.Context, w *worker, topics []string) (back table.Offsets, err error) {
 	logs := map[table.TopicPartition]partitionLog{}
 	for tp, f := range s.feeds {
-		if f.children[w] != nil || !slices.Contains(topics, tp.Topic) {
+		p := s.w.partitions[tp]
+		if p == nil || f.children[w] != nil || !slices.Contains(topics, tp.Topic) { // nil: given up, for the process lets go
 			continue
 		}
-		p := s.w.partitions[tp]
 		log := p.log
 		log.found = &found{floor: f.floor, at: max(p.next.Offset, f.fresh)}
 		logs[tp] = log
