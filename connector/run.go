@@ -60,12 +60,12 @@ type Connector struct {
 // New checks the configuration against nothing but itself and makes the Kafka client; it reaches no broker.
 func New(cfg Config) (*Connector, error) {
 	c := newConnector(context.Background(), cfg)
+	c.offsets = newGroupOffsets(c) // before the client, which joins the group at once and calls back when it is refused
 	client, err := kgo.NewClient(c.clientOptions()...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka client: %w", err)
 	}
 	c.client, c.admin = client, kadm.NewClient(client)
-	c.offsets = newGroupOffsets(c)
 	return c, nil
 }
 
