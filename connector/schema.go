@@ -252,6 +252,7 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 		return err
 	}
 	schema := table.NewSchema(fields, primaryKey, w.cfg.PartitionBy, options)
+	schema.AllowMerged()
 	if err := w.checkSchema(schema); err != nil {
 		return err
 	}

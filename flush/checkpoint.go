@@ -2,6 +2,7 @@ package flush
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
@@ -147,7 +148,9 @@ func (in *input) copyTo(ctx context.Context, w *datafile.Writer, merged bool) ([
 				return nil, err
 			}
 		}
-		if err := w.Append(ctx, rows); err != nil {
+		if err := w.Append(ctx, rows); errors.Is(err, datafile.ErrNull) {
+			return nil, fmt.Errorf("%w: %w", ErrMerge, err)
+		} else if err != nil {
 			return nil, err
 		}
 		from += n

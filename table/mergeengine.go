@@ -96,6 +96,19 @@ var columnSuffixes = []string{
 // MergeEngine returns the table's merge engine.
 func (s *Schema) MergeEngine() string { return s.Option("merge-engine") }
 
+// AllowMerged lets the columns of a table that is about to be made, but for those of its key, have no value where the merge engine can
+// make a row without one: a partial-update of which the part has not come, an aggregation that took its last value back.
+func (s *Schema) AllowMerged() {
+	if e := s.MergeEngine(); e != PartialUpdate && e != Aggregation {
+		return
+	}
+	for i := range s.Fields {
+		if f := &s.Fields[i]; !slices.Contains(s.PrimaryKeys, f.Name) {
+			f.Type = f.Type.Nullable()
+		}
+	}
+}
+
 // SequenceGroups returns the sequence groups of partial-update, in the order of their options.
 func (s *Schema) SequenceGroups() ([]SequenceGroup, error) {
 	var groups []SequenceGroup

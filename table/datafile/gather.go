@@ -2,6 +2,7 @@ package datafile
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"sink/table"
@@ -28,11 +29,14 @@ func (g *gatherer) column(batches []*table.Batch, column int) {
 	}
 }
 
+// ErrNull is in the error of a write of rows of which one has a null where the column takes none. The same rows fail again.
+var ErrNull = errors.New("it is NOT NULL")
+
 // check tells whether the rows have no null in the column.
 func (g *gatherer) check(rows table.Rows) error {
 	for i, r := range rows.Refs {
 		if g.vectors[r.Batch()].IsNull(r.Row()) {
-			return fmt.Errorf("it is NOT NULL, but a row of kind %s has a null", rows.Kind(i))
+			return fmt.Errorf("%w, but a row of kind %s has a null", ErrNull, rows.Kind(i))
 		}
 	}
 	return nil
