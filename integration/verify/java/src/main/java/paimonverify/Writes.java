@@ -140,6 +140,11 @@ final class Writes {
                 case "expire":
                     expire(json);
                     break;
+                case "rollback":
+                    commitPending();
+                    table().rollbackTo(json.get("snapshot").asLong());
+                    reopen();
+                    break;
                 default:
                     throw new IllegalArgumentException("unknown step " + op);
             }
