@@ -2,6 +2,7 @@ package flush
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +78,40 @@ func TestManyChangesOfOneKey(t *testing.T) {
 		}
 	}
 	require.Equal(t, fmt.Sprintf("%d +U 1 5", last), newest.String())
+}
+
+// TestManyPartitions: rows for thousands of partitions in one checkpoint, under a budget that holds a part of them. Memory stays
+// within it, no row is lost, and an early flush adds a file to no more than half of the partitions.
+func TestManyPartitions(t *testing.T) {
+	const partitions, rounds, budget = 2000, 10, 12 << 20
+	fields := []table.Field{{Name: "day", Type: table.Type{Root: table.Int}}, {Name: "id", Type: table.Type{Root: table.BigInt}}, {Name: "note", Type: table.Type{Root: table.VarChar, Length: table.MaxLength}}}
+	schema := table.NewSchema(fields, []string{"day", "id"}, []string{"day"}, map[string]string{"bucket": "1", "changelog-producer": "input", "file.compression": "none"})
+	store := object.NewMem()
+	w, err := New(Config{Schema: schema, Store: store, Path: "orchard.db/crate", ChunkRows: 512})
+	require.NoError(t, err)
+	spills, note := 0, strings.Repeat("x", 1000)
+	for round := range rounds {
+		for day := range partitions {
+			appendText(t, w.Batch(), fmt.Sprintf("+I %d %d %s", day, round, note))
+			require.NoError(t, w.Add())
+			if w.BufferedBytes() > budget {
+				spills++
+				require.NoError(t, w.Spill(t.Context()))
+				require.Less(t, w.BufferedBytes(), int64(budget))
+			}
+		}
+	}
+	delta, err := w.Seal().Flush(t.Context())
+	require.NoError(t, err)
+	rows := map[string]int64{}
+	for i := range delta.Added {
+		rows[delta.Added[i].Bucket.Partition] += delta.Added[i].Rows
+	}
+	require.Positive(t, spills)
+	require.Len(t, rows, partitions)
+	for _, n := range rows {
+		require.EqualValues(t, rounds, n)
+	}
+	require.LessOrEqual(t, len(delta.Added), partitions*(2+spills)/2, "an early flush writes half of the partitions, the fullest")
+	require.Len(t, delta.Changelog, len(delta.Added))
 }
