@@ -3,6 +3,7 @@ package connector
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,6 +76,32 @@ func TestTombstoneOfRepeatedDelete(t *testing.T) {
 		stats, err := s.drain(cfg)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, stats.Skipped["tombstone"])
+	})
+}
+
+// A table that is to be emptied after another writer has changed its schema takes that up first: it does not stop.
+func TestTruncateUnderNewSchema(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)})
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.Checkpoint.Records, cfg.Tables[0].OnTruncate = false, 1, Apply
+		p := s.start(cfg)
+		time.Sleep(10 * time.Second)
+		ctx := context.Background()
+		other, err := commit.Open(ctx, commit.Config{Store: store, Path: pathOf("orchard.crate"), User: "somebody"})
+		require.NoError(t, err)
+		wide := append(slices.Clone(crateTable().Columns), table.Field{Name: "note", Type: mustType("STRING")})
+		_, changes, err := other.Evolve(ctx, wide)
+		require.NoError(t, err)
+		require.Len(t, changes, 1)
+		s.emit(crateTopic, event{value: envelope("t", nil, nil, 1)})
+		s.emit(crateTopic, event{key: keyOf(2), value: envelope("c", nil, row(2, "y", 1), 2)})
+		time.Sleep(10 * time.Second)
+		require.NoError(t, p.end())
+		require.Equal(t, []string{`{"id":2,"label":"y","weight":1,"note":null}`}, rowsOf(t, store, "orchard.crate"))
+		_, rows := changesOf(t, store, "orchard.crate")
+		require.Len(t, rows, 3, "each comes and goes once: %v", rows)
 	})
 }
 

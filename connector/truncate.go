@@ -48,12 +48,23 @@ func (w *worker) emptyTable(ctx context.Context) error {
 		}
 		return struct{}{}, err
 	}, backoff.WithMaxElapsedTime(retryWithin), backoff.WithBackOff(retries()), backoff.WithNotify(w.degraded("read the rows to delete")))
+	if errors.Is(err, errOtherSchema) {
+		w.log.Info().Msg("another writer has changed the table's schema; reading again from the newest snapshot")
+		w.restart(ctx)
+		if err := w.problem(); err != nil {
+			return err
+		}
+		return errReadAgain
+	}
 	if err != nil {
 		return fmt.Errorf("read the rows to delete: %w", err)
 	}
 	w.recovered()
 	return nil
 }
+
+// errOtherSchema says that the rows to delete are of another schema than this table's buffers are bound to.
+var errOtherSchema = errors.New("the table's schema has changed")
 
 // deleteRows buffers a -D for every row of the newest snapshot. An error that another try cannot mend is permanent.
 func (w *worker) deleteRows(ctx context.Context) error {
@@ -66,7 +77,7 @@ func (w *worker) deleteRows(ctx context.Context) error {
 		return err
 	}
 	if opened.Schema.ID != w.schema.ID {
-		return backoff.Permanent(errors.New("the table's schema changed while it was being emptied; start again"))
+		return backoff.Permanent(errOtherSchema)
 	}
 	for batch, err := range opened.Rows(ctx, scan.Options{}) {
 		if err != nil {
