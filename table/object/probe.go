@@ -27,8 +27,8 @@ const (
 const cleanTimeout = 10 * time.Second
 
 // Probe finds out whether a store keeps what [Store.Create] promises: it lets two creates of one new name race, reads the
-// winner back, tries a third and removes the object. [ErrNoConditionalCreate] if more than one succeeds. An answer that is lost
-// proves nothing, so it begins again then. Any other error says that the store cannot be written, read or cleaned, as those
+// winner back, tries a third, lists and removes the object. [ErrNoConditionalCreate] if more than one succeeds. An answer that is lost
+// proves nothing, so it begins again then. Any other error says that the store cannot be written, read, listed or cleaned, as those
 // of the single calls do.
 func Probe(ctx context.Context, s Store) error {
 	for try := 1; ; try++ {
@@ -61,6 +61,11 @@ func probe(ctx context.Context, s Store) error {
 	}()
 	if err := race(ctx, s, name); err != nil {
 		return err
+	}
+	for _, err := range s.List(ctx, name) { // schemas and tags are found by listing; what is listed does not matter here
+		if err != nil {
+			return err
+		}
 	}
 	return s.Delete(ctx, name)
 }

@@ -103,7 +103,7 @@ func (s *S3) explain(op, name string, err error) error {
 	)
 	switch {
 	case errors.As(err, &answer):
-		return s.explainAnswer(what, answer)
+		return s.explainAnswer(op, what, answer)
 	case errors.As(err, &none):
 		return fmt.Errorf("%s: %w for bucket %s: %s, or a profile, or run with a role: %w",
 			what, ErrCredentials, s.cfg.Bucket, giveKeys, err)
@@ -122,7 +122,7 @@ func (s *S3) explain(op, name string, err error) error {
 }
 
 // explainAnswer names what the server refused. Its texts hold no secrets.
-func (s *S3) explainAnswer(what string, answer minio.ErrorResponse) error {
+func (s *S3) explainAnswer(op, what string, answer minio.ErrorResponse) error {
 	where := fmt.Sprintf("bucket %s at %s", s.cfg.Bucket, s.cfg.endpointName())
 	switch answer.Code {
 	case minio.NoSuchKey:
@@ -134,8 +134,8 @@ func (s *S3) explainAnswer(what string, answer minio.ErrorResponse) error {
 	case "RequestTimeTooSkewed":
 		return fmt.Errorf("%s: %w: %s: set the clock of this machine: %w", what, ErrCredentials, where, answer)
 	case minio.AccessDenied:
-		return fmt.Errorf("%s: %w: %s: the key needs s3:GetObject, s3:PutObject, s3:DeleteObject and, to tell an absent object from a forbidden one, s3:ListBucket: %w",
-			what, fs.ErrPermission, where, answer)
+		return fmt.Errorf("%s: %w: %s: this call needs %s; in all the key needs s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket: %w",
+			what, fs.ErrPermission, where, rightsFor(op), answer)
 	case "XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded":
 		return fmt.Errorf("%s: %s: store is full: free space or raise the quota: %w", what, where, answer)
 	case "AuthorizationHeaderMalformed", minio.InvalidRegion, "PermanentRedirect":
@@ -150,4 +150,19 @@ func (s *S3) explainAnswer(what string, answer minio.ErrorResponse) error {
 		return fmt.Errorf("%s: %w: %s is overloaded or down: %w", what, ErrUnreachable, where, answer)
 	}
 	return fmt.Errorf("%s: %s: %w", what, where, answer)
+}
+
+// rightsFor names the rights that a call needs. Without the right to list, Amazon answers a read of an absent object as it answers a forbidden one.
+func rightsFor(op string) string {
+	switch op {
+	case "put", "create", "write":
+		return "s3:PutObject"
+	case "delete":
+		return "s3:DeleteObject"
+	case "list", "reach":
+		return "s3:ListBucket"
+	case "get", "open", "read":
+		return "s3:GetObject and, if the object is absent, s3:ListBucket"
+	}
+	return "s3:GetObject and s3:PutObject" // copy
 }

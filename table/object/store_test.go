@@ -388,7 +388,7 @@ func (c careless) Create(ctx context.Context, name string, b []byte) error {
 func TestProbe(t *testing.T) {
 	require.ErrorIs(t, object.Probe(t.Context(), careless{object.NewMem()}), object.ErrNoConditionalCreate)
 	boom := errors.New("boom")
-	for _, op := range []object.Op{object.OpCreate, object.OpGet, object.OpDelete} {
+	for _, op := range []object.Op{object.OpCreate, object.OpGet, object.OpList, object.OpDelete} {
 		f := object.NewFault(object.NewMem(), object.Rule{Ops: []object.Op{op}, Err: boom})
 		require.ErrorIs(t, object.Probe(t.Context(), f), boom, op)
 	}
