@@ -120,7 +120,7 @@ type Result struct {
 
 // Commit makes the delta visible in one snapshot, or in none: APPEND, or COMPACT when it removes files. A delta without
 // files makes an empty snapshot, which fixes offsets. The delta is not changed and may be given again after an error that
-// is not ErrUnsettled, ErrFenced, ErrConflict, ErrRescaled or ErrStale, for instance after ErrBusy or when the store was not
+// is not ErrUnsettled, ErrFenced, ErrConflict, ErrRescaled, ErrAltered or ErrStale, for instance after ErrBusy or when the store was not
 // reachable.
 //
 // Unless the error is ErrUnsettled no snapshot names the delta's files, and the caller may delete them. After

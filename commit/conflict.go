@@ -102,12 +102,8 @@ func (t *task) check(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, files := range [][]table.File{t.delta.Added, t.delta.Changelog} {
-		for i := range files {
-			if f := &files[i]; f.SchemaID > t.schema.ID {
-				return fmt.Errorf("file %s has schema %d, but the newest is %d", f.Name, f.SchemaID, t.schema.ID)
-			}
-		}
+	if err := t.checkSchemas(ctx); err != nil {
+		return err
 	}
 	if t.rescales {
 		return t.checkRescale(ctx)
@@ -117,6 +113,34 @@ func (t *task) check(ctx context.Context) error {
 	}
 	if t.kind != manifest.Append {
 		return t.checkRewrite(ctx)
+	}
+	return nil
+}
+
+// checkSchemas tells whether the table still has the columns of the files that a checkpoint made: nobody would see the values of
+// a column that another writer has dropped meanwhile. A compaction rewrites what is there, and may lose them.
+func (t *task) checkSchemas(ctx context.Context) error {
+	seen := map[int64]bool{t.schema.ID: true}
+	for _, files := range [][]table.File{t.delta.Added, t.delta.Changelog} {
+		for i := range files {
+			f := &files[i]
+			if f.SchemaID > t.schema.ID {
+				return fmt.Errorf("file %s has schema %d, but the newest is %d", f.Name, f.SchemaID, t.schema.ID)
+			}
+			if seen[f.SchemaID] || t.kind != manifest.Append {
+				continue
+			}
+			seen[f.SchemaID] = true
+			was, err := manifest.ReadSchema(ctx, t.store, t.path, f.SchemaID)
+			if err != nil {
+				return err
+			}
+			for _, field := range was.Fields {
+				if !slices.ContainsFunc(t.schema.Fields, func(now table.Field) bool { return now.ID == field.ID }) {
+					return fmt.Errorf("%w: %s is in schema %d of the checkpoint's files, but not in schema %d", ErrAltered, field.Name, was.ID, t.schema.ID)
+				}
+			}
+		}
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What a caller of [Committer.Commit] branches on. Of ErrFenced, ErrConflict, ErrRescaled and ErrStale the way on is the same: drop
+// What a caller of [Committer.Commit] branches on. Of ErrFenced, ErrConflict, ErrRescaled, ErrAltered and ErrStale the way on is the same: drop
 // everything uncommitted that this instance holds for the table, [Committer.Resume], and read again from there.
 var (
 	// ErrFenced says that the newest map no longer holds the offsets that the delta started from: another instance has
@@ -17,6 +17,9 @@ var (
 	// ErrRescaled says that the delta's files are for another bucket count than option bucket has asked for since: the
 	// schema is read again, and the records with it.
 	ErrRescaled = errors.New("the table has got another number of buckets")
+	// ErrAltered says that another writer has dropped a column that the delta's files have: the schema is read again, and the
+	// records with it.
+	ErrAltered = errors.New("a column was dropped")
 	// ErrNotRescaled says that option bucket asks for another bucket count than a partition of the delta has. The same
 	// delta can be committed once the partition is rescaled.
 	ErrNotRescaled = errors.New("option bucket was changed, but not the partition's files")

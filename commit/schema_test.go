@@ -92,6 +92,33 @@ func TestSchemaUnknownOutcomes(t *testing.T) {
 	}
 }
 
+// Another writer drops a column under a checkpoint, whose values nobody would see.
+func TestColumnDropped(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(nil)
+	a := w.open(w.store)
+	r, err := a.Commit(ctx, w.delta(0, -1, 10, -1))
+	require.NoError(t, err)
+	next := w.next(r.Progress, 0, 10)
+	dropped := *a.Schema()
+	dropped.ID, dropped.Fields = 1, dropped.Fields[:len(dropped.Fields)-1]
+	raw, err := dropped.Encode()
+	require.NoError(t, err)
+	require.NoError(t, w.store.Create(ctx, w.path.Schema(1), raw))
+
+	_, err = a.Commit(ctx, next)
+	require.ErrorIs(t, err, ErrAltered)
+	require.ErrorContains(t, err, testFields[len(testFields)-1].Name)
+	require.EqualValues(t, 1, a.Schema().ID, "what is read again is bound to the newest schema")
+	for _, files := range [][]table.File{next.Added, next.Changelog} {
+		for i := range files {
+			files[i].SchemaID = 1
+		}
+	}
+	_, err = a.Commit(ctx, next)
+	require.NoError(t, err)
+}
+
 // U30.5: two instances meet the new schema at once, and make one version of it.
 func TestEvolveRace(t *testing.T) {
 	ctx := context.Background()

@@ -188,7 +188,12 @@ func final(err error) bool {
 
 // readAgain reports errors after which the table's records have to be read again from its newest snapshot.
 func readAgain(err error) bool {
-	return errors.Is(err, commit.ErrFenced) || errors.Is(err, commit.ErrRescaled) || errors.Is(err, commit.ErrStale) || errors.Is(err, commit.ErrUnsettled)
+	for _, e := range []error{commit.ErrFenced, commit.ErrRescaled, commit.ErrAltered, commit.ErrStale, commit.ErrUnsettled} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // land takes the result of a checkpoint that has ended.

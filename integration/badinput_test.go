@@ -218,7 +218,8 @@ func TestSchemaConflict(t *testing.T) {
 		"no key": {
 			columns: `{"name":"id","type":"BIGINT"},{"name":"label","type":"STRING"},{"name":"weight","type":"INT"}`,
 			options: `{"bucket":"-1"}`,
-			says:    []string{"orchard.crate", "primary key"},
+			more:    config{"primary-key": []string{"id"}},
+			says:    []string{"orchard.crate", "primary key", "id"},
 		},
 		"option": {
 			columns: `{"name":"id","type":"BIGINT NOT NULL"},{"name":"label","type":"STRING"},{"name":"weight","type":"INT"}`,

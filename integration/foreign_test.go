@@ -74,7 +74,7 @@ func (b *beside) requireWhole(t *testing.T) []string {
 	return rows
 }
 
-// TestBesideOthers: the real Paimon rolls back, grows, widens, tags and expires a table while the sink writes it. The sink goes
+// TestBesideOthers: the real Paimon rolls back, grows, widens, narrows, tags and expires a table while the sink writes it. The sink goes
 // on, but for a rollback: there it stops with the reason and leaves the table as it is.
 func TestBesideOthers(t *testing.T) {
 	t.Run("rollback", func(t *testing.T) {
@@ -103,6 +103,16 @@ func TestBesideOthers(t *testing.T) {
 		b.grow(t, 1)
 		b.requireWhole(t)
 		require.Equal(t, `"BIGINT"`, string(b.schema(t).Fields[2].Type))
+	})
+	t.Run("drop a column", func(t *testing.T) {
+		t.Parallel()
+		b := newBeside(t)
+		b.grow(t, 1)
+		b.paimon(t, `{"op":"alter","drop":"weight"}`)
+		b.grow(t, 1)
+		require.Equal(t, []string{
+			`{"id":1,"label":"label 1","weight":null}`, `{"id":2,"label":"label 2","weight":1}`,
+		}, b.requireWhole(t), "the source has the column still: it comes back, for the rows from then on")
 	})
 	t.Run("tag and expire", func(t *testing.T) {
 		t.Parallel()
