@@ -220,14 +220,17 @@ func (t *task) checkCount(partition string, total int32) error {
 	if path != "" {
 		what = "partition " + strings.TrimSuffix(path, "/")
 	}
+	if !live {
+		now = int32(option)
+	}
 	switch {
-	case !live, int(now) == option:
-		return fmt.Errorf("%w: %s has %d now, but the checkpoint's files are for %d", ErrRescaled, what, option, total)
+	case t.kind != manifest.Append:
+		return fmt.Errorf("%w: %s has %d buckets now, but the files are for %d", ErrConflict, what, now, total)
 	case int(total) == option:
 		return fmt.Errorf("%w: %s has %d buckets, option bucket says %d: `sink rescale` with --buckets %d rewrites it, or set the option back",
 			ErrNotRescaled, what, now, option, option)
 	}
-	return fmt.Errorf("%w: %s has %d buckets, but the files are for %d: another writer has changed the count", ErrConflict, what, now, total)
+	return fmt.Errorf("%w: %s has %d now, but the checkpoint's files are for %d", ErrRescaled, what, now, total)
 }
 
 // learnBuckets looks up the bucket counts of partitions. It reads manifests from the newest back, and stops as soon as

@@ -157,8 +157,8 @@ func TestTotalBuckets(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotRescaled, "also when it has to be looked up")
 	set(w, "8")
 	_, err = b.Commit(ctx, w.next(r.Progress, 0, 10))
-	require.ErrorIs(t, err, ErrConflict)
-	require.ErrorContains(t, err, "the table has 4 buckets, but the files are for 2")
+	require.ErrorIs(t, err, ErrRescaled, "it was rescaled twice")
+	require.ErrorContains(t, err, "the table has 4 now, but the checkpoint's files are for 2")
 	set(w, "2")
 	mixed := w.next(r.Progress, 0, 10)
 	mixed.Added[0].TotalBuckets = 4

@@ -14,8 +14,8 @@ var (
 	// ErrConflict says that the delta does not fit the table any more: files to remove are gone, key ranges of a level
 	// would overlap, or a partition has another bucket count.
 	ErrConflict = errors.New("conflict with another writer of the table")
-	// ErrRescaled says that the delta's files are for another bucket count than option bucket has asked for since: the
-	// schema is read again, and the records with it.
+	// ErrRescaled says that a checkpoint's files are for another bucket count than their partition has got since, and not for
+	// the one that option bucket asks for: the schema is read again, and the records with it.
 	ErrRescaled = errors.New("the table has got another number of buckets")
 	// ErrAltered says that another writer has dropped a column that the delta's files have: the schema is read again, and the
 	// records with it.
