@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // ParseType reads a type as schema files and configurations spell it: "DECIMAL(10, 2) NOT NULL". Keywords have any case.
@@ -12,6 +13,9 @@ import (
 // yet (see [NewSchema]), and a constructed type as JSON. Types that the sink does not write (VARIANT, BLOB, ...) are
 // refused by name.
 func ParseType(s string) (Type, error) {
+	if !utf8.ValidString(s) {
+		return Type{}, fmt.Errorf("type %q: not UTF-8", s) // JSON could not carry its names back unchanged
+	}
 	if strings.HasPrefix(strings.TrimSpace(s), "{") {
 		var t Type
 		if err := t.UnmarshalJSON([]byte(s)); err != nil {
@@ -302,7 +306,7 @@ func (p *typeParser) fields(t *Type, depth int) error {
 				return err
 			}
 		}
-		if p.kind != tokenWord && p.kind != tokenQuoted {
+		if p.token == "" || p.kind != tokenWord && p.kind != tokenQuoted {
 			return p.unexpected("a field name")
 		}
 		f := Field{Name: p.token}
