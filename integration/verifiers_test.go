@@ -3,16 +3,14 @@
 package integration
 
 import (
-	"archive/tar"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
+	"sink/table/goldentest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -53,26 +51,12 @@ func TestVerifiers(t *testing.T) {
 
 // unpackBroken puts each broken table into a warehouse of its own.
 func unpackBroken(t *testing.T, dir string) {
-	f, err := os.Open("../table/verify/testdata/broken.tar.zst")
-	require.NoError(t, err)
-	defer f.Close()
-	z, err := zstd.NewReader(f, zstd.WithDecoderMaxWindow(1<<28))
-	require.NoError(t, err)
-	defer z.Close()
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		require.NoError(t, err)
-		name, object, ok := strings.Cut(filepath.Clean(h.Name), "/")
-		if !ok || h.Typeflag != tar.TypeReg {
-			continue
-		}
+	require.NoError(t, goldentest.Walk("../table/verify/testdata/broken.tar.zst", func(name string, content []byte) error {
+		name, object, _ := strings.Cut(name, "/")
 		path := filepath.Join(dir, name, "g.db", object)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		b, err := io.ReadAll(r)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(path, b, 0o644))
-	}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(path, content, 0o644)
+	}))
 }

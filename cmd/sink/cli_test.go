@@ -1,16 +1,14 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sink/table/goldentest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -83,25 +81,6 @@ func fields(line string) []string {
 // goldenWarehouse unpacks the golden tables into a folder and returns it.
 func goldenWarehouse(t *testing.T) string {
 	dir := t.TempDir()
-	f, err := os.Open("testdata/warehouse.tar.gz")
-	require.NoError(t, err)
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return dir
-		}
-		require.NoError(t, err)
-		name := filepath.Join(dir, filepath.FromSlash(h.Name))
-		if h.Typeflag == tar.TypeDir {
-			require.NoError(t, os.MkdirAll(name, 0o755))
-			continue
-		}
-		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
-		b, err := io.ReadAll(r)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(name, b, 0o644))
-	}
+	require.NoError(t, goldentest.Unpack("testdata/warehouse.tar.gz", dir))
+	return dir
 }

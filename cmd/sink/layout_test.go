@@ -36,13 +36,14 @@ var layout = map[string][]string{
 	"table/merge":             {"table"},
 	"table/datafile":          {"table", "table/object", "table/merge"},
 	"table/manifest":          {"table", "table/object"},
+	"table/goldentest":        {},
 	"table/scan":              {"table", "table/object", "table/merge", "table/datafile", "table/manifest"},
 	"flush":                   {"table", "table/object", "table/merge", "table/datafile", "flush/compact"},
 	"flush/compact":           {"table", "table/object", "table/merge", "table/datafile"},
 	"commit":                  {"table", "table/object", "table/manifest"},
 	"commit/expire":           {"table", "table/object", "table/manifest", "commit"},
 	"connector/upkeep":        {"table", "table/object", "table/manifest", "flush/compact", "commit", "commit/expire"},
-	"integration":             {"table/object", "table/object/objecttest"},
+	"integration":             {"table/object", "table/object/objecttest", "table/goldentest"},
 	"integration/simulation":  {},
 }
 
@@ -61,7 +62,7 @@ var doors = map[string][]string{
 	"go.uber.org/goleak":            {},
 	"github.com/cockroachdb":        {},
 	"golang.org/x/crypto/ssh":       {},
-	"github.com/klauspost/compress": {"table/datafile", "table/manifest"},
+	"github.com/klauspost/compress": {"table/datafile", "table/goldentest", "table/manifest"},
 }
 
 // others are trees whose programs are no part of the service.

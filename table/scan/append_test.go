@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sink/table"
+	"sink/table/goldentest"
 	"sink/table/object"
 )
 
 // appendTables are the append tables that Paimon wrote, unpacked into a folder of the test.
 func appendTables(t *testing.T) string {
 	dir := t.TempDir()
-	require.NoError(t, unpack("testdata/append-1.3.1.tar.gz", dir))
+	require.NoError(t, goldentest.Unpack("testdata/append-1.3.1.tar.gz", dir))
 	return dir
 }
 

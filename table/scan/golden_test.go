@@ -1,11 +1,8 @@
 package scan
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sink/table"
+	"sink/table/goldentest"
 	"sink/table/object"
 )
 
@@ -31,48 +29,13 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		if err := unpack("testdata/java-1.3.1.tar.gz", dir); err != nil {
+		if err := goldentest.Unpack("testdata/java-1.3.1.tar.gz", dir); err != nil {
 			panic(err)
 		}
 		goldenDir = dir
 		return m.Run()
 	}()
 	os.Exit(code)
-}
-
-func unpack(archive, dir string) error {
-	f, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if h.Typeflag == tar.TypeDir {
-			continue
-		}
-		name := filepath.Join(dir, filepath.FromSlash(h.Name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		b, err := io.ReadAll(r)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, b, 0o644); err != nil {
-			return err
-		}
-	}
 }
 
 // eachGolden runs a test for every golden table.

@@ -130,8 +130,8 @@ func (p *Plan) ordered(ctx context.Context, want []int, choose *chooser, fn func
 type splitReader struct {
 	split    *Split
 	columns  *columns
-	left     []section
-	open     func(section) (datafile.Source, error)
+	left     []datafile.Section
+	open     func(datafile.Section) (datafile.Source, error)
 	current  datafile.Source // nil: between sections
 	read     *table.Batch
 	kept     *table.Batch // for a batch of which rows fall out
@@ -158,29 +158,29 @@ func (p *Plan) open(ctx context.Context, s *Split, c *columns, choose *chooser) 
 	return &splitReader{
 		split: s, columns: c, left: sections, read: table.NewBatch(fields), kept: table.NewBatch(fields),
 		constant: constants{row: s.row}, raw: raw(merged),
-		open: func(s section) (datafile.Source, error) { return p.openSection(ctx, s, c, choose, ranges) },
+		open: func(s datafile.Section) (datafile.Source, error) { return p.openSection(ctx, s, c, choose, ranges) },
 	}, nil
 }
 
 // sections cuts the files of a split into what is merged together. The files of an append table are read one after the other
 // (org.apache.paimon.table.source.AppendOnlySplitGenerator).
-func (p *Plan) sections(files []table.File) ([]section, error) {
+func (p *Plan) sections(files []table.File) ([]datafile.Section, error) {
 	if !p.Schema.Append() {
-		return sectionsOf(files, newKeyRange(p.Schema))
+		return datafile.NewKeyRanges(p.Schema).Sections(files)
 	}
-	out := make([]section, len(files))
+	out := make([]datafile.Section, len(files))
 	for i := range files {
-		out[i] = section{run{&files[i]}}
+		out[i] = datafile.Section{{&files[i]}}
 	}
 	if len(files) > 0 && files[0].TotalBuckets != table.Unaware { // there numbers tell the order of arrival, also after a compaction
-		slices.SortStableFunc(out, func(a, b section) int { return cmp.Compare(a[0][0].MinSeq, b[0][0].MinSeq) })
+		slices.SortStableFunc(out, func(a, b datafile.Section) int { return cmp.Compare(a[0][0].MinSeq, b[0][0].MinSeq) })
 	}
 	return out, nil
 }
 
 // openSection returns the rows of a section, one a key. Rows of a lone run are merged with none, so that all columns tell which of its
 // files are wanted.
-func (p *Plan) openSection(ctx context.Context, s section, c *columns, choose *chooser, ranges rangesOf) (datafile.Source, error) {
+func (p *Plan) openSection(ctx context.Context, s datafile.Section, c *columns, choose *chooser, ranges rangesOf) (datafile.Source, error) {
 	merged := len(s) > 1
 	sources := make([]datafile.Source, len(s))
 	for i, files := range s {

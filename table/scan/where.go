@@ -141,11 +141,11 @@ func (c *chooser) keepFiles(files []table.File, ranges rangesOf) ([]table.File, 
 }
 
 // keepRun returns the files of a run that no other is merged with that may hold chosen rows.
-func (c *chooser) keepRun(files run, ranges rangesOf) (run, error) {
+func (c *chooser) keepRun(files datafile.Run, ranges rangesOf) (datafile.Run, error) {
 	if c == nil {
 		return files, nil
 	}
-	var kept run
+	var kept datafile.Run
 	for _, f := range files {
 		may, err := c.mayHold(f, ranges, false)
 		if err != nil {

@@ -1,40 +1,23 @@
 package verify
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"errors"
-	"io"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"sink/table"
+	"sink/table/goldentest"
 	"sink/table/object"
 )
 
 // appendTables returns the append tables that Paimon wrote (table/scan/testdata).
 func appendTables(t *testing.T) *object.Mem {
-	f, err := os.Open("../scan/testdata/append-1.3.1.tar.gz")
-	require.NoError(t, err)
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	require.NoError(t, err)
 	store := object.NewMem()
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return store
-		}
-		require.NoError(t, err)
-		if h.Typeflag == tar.TypeReg {
-			b, err := io.ReadAll(r)
-			require.NoError(t, err)
-			require.NoError(t, store.Put(t.Context(), h.Name, b))
-		}
-	}
+	require.NoError(t, goldentest.Walk("../scan/testdata/append-1.3.1.tar.gz", func(name string, content []byte) error {
+		return store.Put(t.Context(), name, content)
+	}))
+	return store
 }
 
 // dataFiles are the data files of a bucket.

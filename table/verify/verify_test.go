@@ -1,51 +1,32 @@
 package verify
 
 import (
-	"archive/tar"
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"sink/table"
+	"sink/table/goldentest"
 	"sink/table/object"
 )
 
 // unpack returns the stores of testdata/broken.tar.zst by case.
 func unpack(t *testing.T) map[string]*object.Mem {
-	f, err := os.Open("testdata/broken.tar.zst")
-	require.NoError(t, err)
-	defer f.Close()
-	z, err := zstd.NewReader(f, zstd.WithDecoderMaxWindow(1<<28))
-	require.NoError(t, err)
-	defer z.Close()
 	stores := map[string]*object.Mem{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return stores
-		}
-		require.NoError(t, err)
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		name, object_, _ := strings.Cut(path.Clean(h.Name), "/")
+	require.NoError(t, goldentest.Walk("testdata/broken.tar.zst", func(name string, content []byte) error {
+		name, object_, _ := strings.Cut(name, "/")
 		if stores[name] == nil {
 			stores[name] = object.NewMem()
 		}
-		b, err := io.ReadAll(r)
-		require.NoError(t, err)
-		require.NoError(t, stores[name].Put(context.Background(), object_, b))
-	}
+		return stores[name].Put(context.Background(), object_, content)
+	}))
+	return stores
 }
 
 func verify(t *testing.T, store object.Store, root table.Path, o Options) (Summary, []Finding) {
