@@ -34,8 +34,8 @@ type Config struct {
 // What a job holds in memory, roughly: of each run the row group that is being read, and one row group being written.
 const (
 	defaultMaxRuns = 32
-	runBytes       = 6 << 20
-	writerBytes    = 24 << 20
+	runBytes       = 5 << 20
+	writerBytes    = 16 << 20
 )
 
 // mergeRows is how many rows go from the merge to the writer at once.

@@ -37,6 +37,9 @@ func codecOf(name string) (format.CompressionCodec, error) {
 	return 0, fmt.Errorf("compression %q is not written: use zstd, snappy, gzip, lz4 or none", name)
 }
 
+// zstdWindow is how far back a page may refer to itself. An encoder holds as much beside its page, and hardly a page is larger.
+const zstdWindow = 1 << 20
+
 // newCompressor returns a compressor. The level, 1 to 22, is for zstd alone.
 func newCompressor(codec format.CompressionCodec, level int) (*compressor, error) {
 	c := &compressor{codec: codec}
@@ -46,7 +49,7 @@ func newCompressor(codec format.CompressionCodec, level int) (*compressor, error
 	}
 	var err error
 	c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
-		zstd.WithZeroFrames(true), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithLowerEncoderMem(true))
+		zstd.WithZeroFrames(true), zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(zstdWindow))
 	return c, err
 }
 

@@ -18,7 +18,7 @@ type limits struct {
 	groupBytes int // compressed
 }
 
-var defaultLimits = limits{pageRows: 16 << 10, pageBytes: 512 << 10, groupRows: 1 << 20, groupBytes: 16 << 20}
+var defaultLimits = limits{pageRows: 16 << 10, pageBytes: 512 << 10, groupRows: 1 << 20, groupBytes: 8 << 20}
 
 // column collects the values of one leaf: those of the page in the making, and the finished pages of the chunk. All that
 // it holds is reused for the next chunk and file.

@@ -27,7 +27,8 @@ type MergeConfig struct {
 // Bounds of what a Merger holds: a batch of every source, and those whose rows are in what it returned last.
 const (
 	mergeBatchRows  = 1024
-	maxSpentBatches = 64 // beyond one a source
+	maxSpentBatches = 64      // beyond one a source
+	maxSpentBytes   = 4 << 20 // of wide rows, about
 	maxMergeSources = 1 << 14
 )
 
@@ -44,6 +45,7 @@ type Merger struct {
 
 	started bool
 	spent   []*mergeBatch // whose rows are all in what was returned last, or dropped
+	held    int64         // bytes of wide rows in spent
 	free    []*mergeBatch
 	out     table.Rows
 	used    []*mergeBatch // by index in out.Batches
@@ -109,7 +111,7 @@ func (m *Merger) fill(max int) error {
 			return err
 		}
 	}
-	for len(m.out.Refs) < max && len(m.spent) < maxSpentBatches+len(m.sources) {
+	for len(m.out.Refs) < max && len(m.spent) < maxSpentBatches+len(m.sources) && m.held < maxSpentBytes {
 		head := m.tree.winner()
 		if head.done {
 			break
@@ -152,7 +154,7 @@ func (m *Merger) forget() {
 		m.made.rows.Reset()
 	}
 	m.free = append(m.free, m.spent...)
-	m.spent = m.spent[:0]
+	m.spent, m.held = m.spent[:0], 0
 }
 
 // mergeGroup takes all rows of the key at the head and appends the one that stays.
@@ -263,6 +265,9 @@ func (s *mergeInput) load() error {
 	m := s.merger
 	if s.batch != nil {
 		m.spent = append(m.spent, s.batch)
+		if s.batch.rows.Len() < mergeBatchRows { // the source gave fewer: they are wide, or its last
+			m.held += s.batch.rows.SizeBytes()
+		}
 		s.batch = nil
 	}
 	b := m.newBatch(s.fields)

@@ -20,10 +20,11 @@ type Source interface {
 }
 
 // What a reader holds of a file in memory, compressed: a row group whole if it is small, else the beginning of what is
-// left of each column chunk.
+// left of each column chunk. Of wide rows it returns no more at once than nextBytes, about.
 const (
 	groupReadBytes = 2 << 20
 	minAhead       = 64 << 10
+	nextBytes      = 1 << 20
 )
 
 // Reader reads the rows of one file in their order. It has one owner.
@@ -40,6 +41,7 @@ type Reader struct {
 	may    func(column func(i int) table.Range) bool // which row groups to read; nil: all
 	group  int                                       // row group to read next
 	left   int64                                     // rows of the open row group
+	most   int64                                     // of them to return at once
 	buffer []byte
 	kinds  table.Vector
 	seqs   table.Vector
@@ -208,7 +210,7 @@ func (r *Reader) next(dst *table.Batch, seqs *[]int64, max int) (int, error) {
 			return 0, err
 		}
 	}
-	n := int(min(int64(max), r.left))
+	n := int(min(int64(max), r.left, r.most))
 	for i := range r.columns {
 		if err := r.columns[i].read(&dst.Columns[i], n); err != nil {
 			return 0, fmt.Errorf("column %s: %w", r.columns[i].name, err)
@@ -258,18 +260,23 @@ func (r *Reader) readKinds(dst *table.Batch, n int) error {
 // openGroup begins the next row group. If what is wanted of it is small it is fetched at once.
 func (r *Reader) openGroup() error {
 	g := &r.file.meta.RowGroups[r.group]
-	r.left = g.NumRows
+	r.left, r.most = g.NumRows, g.NumRows
 	r.group++
 	if len(r.leaves) == 0 { // nothing but partition columns is wanted
 		return nil
 	}
-	start, end := int64(-1), int64(0)
+	start, end, unpacked := int64(-1), int64(0), int64(0)
 	for _, l := range r.leaves {
-		at, n := chunkSpan(&g.Columns[l.node.leaf].MetaData)
+		m := &g.Columns[l.node.leaf].MetaData
+		unpacked += max(m.TotalUncompressedSize, 0)
+		at, n := chunkSpan(m)
 		if start < 0 || at < start {
 			start = at
 		}
 		end = max(end, at+n)
+	}
+	if g.NumRows > 0 {
+		r.most = max(1, nextBytes/max(1, unpacked/g.NumRows))
 	}
 	r.buffer = r.buffer[:0]
 	if end-start <= groupReadBytes {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"sink/table"
@@ -14,7 +15,7 @@ import (
 const (
 	sliceRows    = 8 << 10
 	minSliceRows = 256
-	sliceBytes   = 4 << 20
+	sliceBytes   = 2 << 20
 )
 
 // abortTimeout bounds the deletion of files by Abort, which goes on when its context has ended.
@@ -34,6 +35,7 @@ type Writer struct {
 	object string        // its name in the store
 	file   table.File    // what is known of it
 	last   []byte        // the key of the row appended last
+	widths []int64       // of the batches' rows in the mean, bytes
 
 	files []table.File // finished
 	names []string     // their names in the store
@@ -42,6 +44,7 @@ type Writer struct {
 // Append writes rows, which continue the order of those before. It may be called many times; rows, and the batches they
 // refer to, are free to change once it returns. After an error only Abort is left.
 func (w *Writer) Append(ctx context.Context, rows table.Rows) error {
+	w.measure(rows.Batches)
 	for at := 0; at < rows.Len(); {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -51,7 +54,7 @@ func (w *Writer) Append(ctx context.Context, rows table.Rows) error {
 				return err
 			}
 		}
-		n := min(rows.Len()-at, w.slice())
+		n := w.fit(rows.Refs[at:], w.slice())
 		if err := w.append(rows.Slice(at, at+n)); err != nil {
 			return fmt.Errorf("write %s: %w", w.object, err)
 		}
@@ -76,6 +79,37 @@ func (w *Writer) slice() int {
 	row := max(1, size/rows)
 	room := min(sliceBytes, max(0, w.format.cfg.TargetFileSize-size))
 	return int(min(sliceRows, max(minSliceRows, room/row)))
+}
+
+// measure notes how wide the rows of each batch are.
+func (w *Writer) measure(batches []*table.Batch) {
+	w.widths = w.widths[:0]
+	for _, b := range batches {
+		var size int64
+		if b != nil {
+			for i := range b.Columns {
+				size += int64(len(b.Columns[i].Data))
+			}
+			size /= max(1, int64(b.Len()))
+		}
+		w.widths = append(w.widths, size)
+	}
+}
+
+// fit returns how many of n rows to append at once: a row group grows by no more than one slice beyond its bounds, however wide
+// the rows are. Wide rows lie few to a batch, so that the mean of their batch tells enough.
+func (w *Writer) fit(refs []table.Ref, n int) int {
+	n = min(n, len(refs))
+	if slices.Max(w.widths)*int64(n) <= sliceBytes {
+		return n
+	}
+	var size int64
+	for i, r := range refs[:n] {
+		if size += w.widths[r.Batch()]; size >= sliceBytes {
+			return i + 1
+		}
+	}
+	return n
 }
 
 // open starts a file.
