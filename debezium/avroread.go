@@ -15,6 +15,7 @@ import (
 type avroReader struct {
 	b           []byte
 	i           int
+	counted     int64 // of arrays and maps so far
 	failed      bool
 	placeholder *placeholder
 }
@@ -82,7 +83,7 @@ func (r *avroReader) block() int64 {
 		}
 		r.long() // its size in bytes
 	}
-	if n > int64(len(r.b)) { // an item of no bytes is a null: nobody has so many
+	if r.counted += min(n, math.MaxInt32); r.counted > int64(len(r.b)) { // items of no bytes are nulls: nobody has so many
 		r.failed = true
 	}
 	if r.failed {
@@ -170,6 +171,9 @@ func (r *avroReader) cell(t *avroType, c *cell, v *table.Vector) error {
 		return c.null(v)
 	case avroInt, avroLong:
 		n := r.long()
+		if t.kind == avroInt && n != int64(int32(n)) {
+			r.failed = true
+		}
 		if r.failed || c.integer == nil {
 			return r.refuse(c, t)
 		}
@@ -180,7 +184,7 @@ func (r *avroReader) cell(t *avroType, c *cell, v *table.Vector) error {
 		return r.binary(t, c, v)
 	case avroBoolean:
 		b := r.take(1)
-		if r.failed || c.boolean == nil {
+		if r.failed = r.failed || b[0] > 1; r.failed || c.boolean == nil {
 			return r.refuse(c, t)
 		}
 		return c.boolean(c, v, b[0] != 0)
@@ -265,9 +269,9 @@ func (r *avroReader) nested(t *avroType, c *cell, v *table.Vector) error {
 		if !c.inside && r.placeholder.avroArray(r, t) {
 			return errUnavailable
 		}
-		return r.items(t, c, v, false)
+		return r.items(t, c, v)
 	case t.pairs && c.typ.Root == table.Map:
-		return r.items(t, c, v, true)
+		return r.pairs(t, c, v)
 	case t.kind == avroMap && c.typ.Root == table.Map:
 		if !c.inside && r.placeholder.avroMap(r, t) {
 			return errUnavailable
@@ -305,20 +309,10 @@ func (r *avroReader) one(t *avroType, c *cell) error {
 	return r.cell(t, c, &c.tmp)
 }
 
-func (r *avroReader) items(t *avroType, c *cell, v *table.Vector, pairs bool) error {
+func (r *avroReader) items(t *avroType, c *cell, v *table.Vector) error {
 	for n := r.block(); n > 0; n = r.block() {
 		for ; n > 0; n-- {
-			if pairs {
-				if err := r.one(t.elem.fields[0].typ, c.key); err != nil {
-					return err
-				}
-				v.Data = c.key.emit(v.Data)
-			}
-			elem := t.elem
-			if pairs {
-				elem = t.elem.fields[1].typ
-			}
-			if err := r.one(elem, c.elem); err != nil {
+			if err := r.one(t.elem, c.elem); err != nil {
 				return err
 			}
 			v.Data = c.elem.emit(v.Data)
@@ -327,21 +321,39 @@ func (r *avroReader) items(t *avroType, c *cell, v *table.Vector, pairs bool) er
 	return endNested(v, r.err())
 }
 
-func (r *avroReader) entries(t *avroType, c *cell, v *table.Vector) error {
+// pairs reads a map that is an array of records of key and value.
+func (r *avroReader) pairs(t *avroType, c *cell, v *table.Vector) error {
+	c.entries.spans = c.entries.spans[:0]
 	for n := r.block(); n > 0; n = r.block() {
 		for ; n > 0; n-- {
-			c.key.tmp.Truncate(0)
-			if err := r.cell(&avroText, c.key, &c.key.tmp); err != nil {
+			if err := r.one(t.elem.fields[0].typ, c.key); err != nil {
 				return err
 			}
-			v.Data = c.key.emit(v.Data)
+			start := c.emitKey(v)
+			if err := r.one(t.elem.fields[1].typ, c.elem); err != nil {
+				return err
+			}
+			c.emitValue(v, start)
+		}
+	}
+	return c.endMap(v, r.err())
+}
+
+func (r *avroReader) entries(t *avroType, c *cell, v *table.Vector) error {
+	c.entries.spans = c.entries.spans[:0]
+	for n := r.block(); n > 0; n = r.block() {
+		for ; n > 0; n-- {
+			if err := r.one(&avroText, c.key); err != nil {
+				return err
+			}
+			start := c.emitKey(v)
 			if err := r.one(t.elem, c.elem); err != nil {
 				return err
 			}
-			v.Data = c.elem.emit(v.Data)
+			c.emitValue(v, start)
 		}
 	}
-	return endNested(v, r.err())
+	return c.endMap(v, r.err())
 }
 
 var avroText = avroType{kind: avroString}

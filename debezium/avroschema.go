@@ -2,7 +2,6 @@ package debezium
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +45,8 @@ type avroType struct {
 	options []*avroType // avroUnion
 	pairs   bool        // avroArray of records of key and value, which stands for a map
 	defined bool        // false while a named type is being read: a reference to it then is recursive
+	total   int         // how many types it stands for, itself counted
+	depth   int         // how deep arrays, maps and records nest in it
 	means   declared
 }
 
@@ -68,7 +69,7 @@ type avroSchema struct {
 
 // parseAvroSchema reads a schema and the schemas that it refers to, which are read first.
 func parseAvroSchema(text string, references []string) (*avroSchema, error) {
-	p := avroParser{named: map[string]*avroType{}}
+	p := avroParser{named: map[string]*avroType{}, texts: map[string]string{}}
 	for _, ref := range references {
 		if _, err := p.parse(json.RawMessage(ref), "", 0); err != nil {
 			return nil, err
@@ -131,7 +132,13 @@ func (t *avroType) optional() (*avroType, int64) {
 }
 
 // avroParser reads schemas that share their names.
-type avroParser struct{ named map[string]*avroType }
+type avroParser struct {
+	named map[string]*avroType
+	texts map[string]string // of the types that are named, compact
+}
+
+// maxSchemaTypes bounds how many types a schema may stand for, each name counted where it is used.
+const maxSchemaTypes = 200_000
 
 // avroJSON are the attributes of a type or a field.
 type avroJSON struct {
@@ -188,16 +195,19 @@ func (p *avroParser) parse(raw json.RawMessage, namespace string, depth int) (*a
 		return p.lookup(kind, namespace)
 	}
 	t := &avroType{kind: k}
-	if err := p.define(t, &a, namespace, depth+1); err != nil {
+	if err := p.define(t, &a, raw, namespace, depth+1); err != nil {
 		return nil, err
 	}
 	t.defined = true
+	if err := t.measure(); err != nil {
+		return nil, err
+	}
 	return t, t.mean(&a)
 }
 
 func (p *avroParser) lookup(name, namespace string) (*avroType, error) {
 	if k := avroKinds[name]; k != 0 && k <= avroString {
-		t := &avroType{kind: k, defined: true}
+		t := &avroType{kind: k, defined: true, total: 1}
 		return t, t.mean(&avroJSON{})
 	}
 	t := p.named[fullName(name, "", namespace)]
@@ -248,17 +258,43 @@ func (p *avroParser) union(raw json.RawMessage, namespace string, depth int) (*a
 		t.means = o.means
 		t.means.optional = true
 	}
-	return t, nil
+	return t, t.measure()
+}
+
+// measure counts what a type stands for. A short text may stand for a lot, by names that are used twice in one another.
+func (t *avroType) measure() error {
+	t.total = 1
+	inside := func(u *avroType, deeper int) {
+		t.total, t.depth = min(t.total+u.total, maxSchemaTypes+1), max(t.depth, u.depth+deeper)
+	}
+	for _, o := range t.options {
+		inside(o, 0)
+	}
+	for i := range t.fields {
+		inside(t.fields[i].typ, 1)
+	}
+	if t.elem != nil {
+		inside(t.elem, 1)
+	}
+	switch {
+	case t.depth > maxSchemaDepth:
+		return fmt.Errorf("Avro schema: nested more than %d deep", maxSchemaDepth)
+	case t.total > maxSchemaTypes:
+		return fmt.Errorf("Avro schema: stands for more than %d types", maxSchemaTypes)
+	}
+	return nil
 }
 
 // define reads what a type is made of.
-func (p *avroParser) define(t *avroType, a *avroJSON, namespace string, depth int) error {
+func (p *avroParser) define(t *avroType, a *avroJSON, raw json.RawMessage, namespace string, depth int) error {
 	if t.kind == avroRecord || t.kind == avroEnum || t.kind == avroFixed {
 		if a.Name == "" {
 			return errors.New("Avro schema: a record, enum or fixed without name")
 		}
 		t.name = fullName(a.Name, a.Namespace, namespace)
-		p.named[t.name] = t
+		if err := p.name(t, raw); err != nil {
+			return err
+		}
 		namespace = t.name[:max(strings.LastIndexByte(t.name, '.'), 0)]
 	}
 	var err error
@@ -277,6 +313,19 @@ func (p *avroParser) define(t *avroType, a *avroJSON, namespace string, depth in
 		err = p.record(t, a, namespace, depth)
 	}
 	return err
+}
+
+// name remembers a type by its name. A registry that puts referenced types in place may do so each time that they are used, alike.
+func (p *avroParser) name(t *avroType, raw json.RawMessage) error {
+	var text bytes.Buffer
+	if err := json.Compact(&text, raw); err != nil {
+		return fmt.Errorf("Avro schema: %w", err)
+	}
+	if p.named[t.name] != nil && p.texts[t.name] != text.String() {
+		return fmt.Errorf("Avro schema: type %s is defined twice, and not alike", show([]byte(t.name)))
+	}
+	p.named[t.name], p.texts[t.name] = t, text.String()
+	return nil
 }
 
 func (p *avroParser) record(t *avroType, a *avroJSON, namespace string, depth int) error {
@@ -303,126 +352,4 @@ func (p *avroParser) record(t *avroType, a *avroJSON, namespace string, depth in
 		t.means.members = append(t.means.members, m)
 	}
 	return nil
-}
-
-// setFallback takes the default of a field, if the type does not have one: in JSON as JsonConverter would write it.
-func (m *member) setFallback(t *avroType, raw json.RawMessage) {
-	if m.fallback != nil || len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
-		return
-	}
-	if o, _ := t.optional(); o == nil || o.kind != avroBytes && o.kind != avroFixed {
-		m.fallback = raw
-		return
-	}
-	m.fallback = latin1(raw)
-}
-
-// latin1 turns the JSON of Avro bytes, one character a byte, into base64.
-func latin1(raw json.RawMessage) json.RawMessage {
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return nil
-	}
-	b := make([]byte, 0, len(s))
-	for _, r := range s {
-		if r > 0xff {
-			return nil
-		}
-		b = append(b, byte(r))
-	}
-	return json.RawMessage(`"` + base64.StdEncoding.EncodeToString(b) + `"`)
-}
-
-// mean settles what a type declares: Connect's type and semantic name, or else Avro's logical type.
-func (t *avroType) mean(a *avroJSON) error {
-	d := &t.means
-	d.doc = a.Doc
-	if a.ConnectDoc != "" {
-		d.doc = a.ConnectDoc
-	}
-	if len(a.ConnectDefault) > 0 {
-		if d.fallback = a.ConnectDefault; t.kind == avroBytes || t.kind == avroFixed {
-			d.fallback = latin1(a.ConnectDefault)
-		}
-	}
-	switch t.kind {
-	case avroBoolean:
-		d.sort = sortBool
-	case avroInt, avroLong:
-		d.sort, d.bits = sortInt, 32
-		if t.kind == avroLong {
-			d.bits = 64
-		}
-		switch a.ConnectType {
-		case "int8", "int16":
-			d.bits = atoi(a.ConnectType[3:], 32)
-		}
-	case avroFloat:
-		d.sort, d.bits = sortFloat, 32
-	case avroDouble:
-		d.sort, d.bits = sortFloat, 64
-	case avroBytes, avroFixed:
-		d.sort = sortBytes
-	case avroString, avroEnum:
-		d.sort = sortText
-	case avroArray:
-		t.meanArray(a)
-	case avroMap:
-		d.sort, d.elem = sortMap, &t.elem.means
-		d.key = &declared{sort: sortText}
-	case avroRecord:
-		d.sort = sortStruct
-	}
-	name := a.ConnectName
-	if name == "" && t.name != "" {
-		name = t.name
-	}
-	parameters := map[string]string{}
-	for k, v := range a.ConnectParameters {
-		parameters[k] = fmt.Sprint(v)
-	}
-	if a.ConnectName == "" {
-		d.logical(a)
-	}
-	if d.sort == sortDecimal || d.unit != 0 || d.sort == sortDate {
-		return nil
-	}
-	d.mean(name, parameters)
-	if d.sort == sortDecimal && parameters["scale"] == "" {
-		d.scale = a.Scale
-	}
-	return nil
-}
-
-// meanArray: an array of entries of key and value is a map whose keys are no strings (AvroData's MapEntry).
-func (t *avroType) meanArray(a *avroJSON) {
-	d, e := &t.means, t.elem
-	d.sort, d.elem = sortArray, &e.means
-	if e.kind == avroRecord && len(e.fields) == 2 && e.fields[0].name == "key" && e.fields[1].name == "value" &&
-		(a.ConnectInternal == "MapEntry" || strings.HasSuffix(e.name, ".MapEntry")) {
-		t.pairs = true
-		d.sort, d.key, d.elem = sortMap, &e.means.members[0].declared, &e.means.members[1].declared
-	}
-}
-
-// logical reads what plain Avro says, without Connect.
-func (d *declared) logical(a *avroJSON) {
-	switch a.LogicalType {
-	case "decimal":
-		if d.sort == sortBytes {
-			d.sort, d.precision, d.scale = sortDecimal, a.Precision, a.Scale
-		}
-	case "date":
-		d.sort = sortDate
-	case "time-millis":
-		d.sort, d.unit = sortTime, perMilli
-	case "time-micros":
-		d.sort, d.unit = sortTime, perMicro
-	case "timestamp-millis", "local-timestamp-millis":
-		d.sort, d.unit = sortTimestamp, perMilli
-	case "timestamp-micros", "local-timestamp-micros":
-		d.sort, d.unit = sortTimestamp, perMicro
-	case "timestamp-nanos", "local-timestamp-nanos":
-		d.sort, d.unit = sortTimestamp, perNano
-	}
 }

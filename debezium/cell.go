@@ -37,7 +37,8 @@ type cell struct {
 	clock     clock // of text with date and time
 	buf       []byte
 
-	key, elem *cell // MAP; ARRAY has elem only
+	key, elem *cell   // MAP; ARRAY has elem only
+	entries   entries // MAP
 	members   []*cell
 	names     map[string]int // ROW: index in members
 	tmp       table.Vector   // one cell, on its way into a nested value

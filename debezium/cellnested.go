@@ -118,6 +118,7 @@ func endNested(v *table.Vector, err error) error {
 
 // mapOfObject reads a map whose keys are text, which JsonConverter writes as an object.
 func mapOfObject(c *cell, r *reader, v *table.Vector) error {
+	c.entries.spans = c.entries.spans[:0]
 	more, err := r.open('{')
 	for more && err == nil {
 		var name []byte
@@ -131,18 +132,40 @@ func mapOfObject(c *cell, r *reader, v *table.Vector) error {
 		if err = c.key.text(c.key, &c.key.tmp, name); err != nil {
 			break
 		}
-		v.Data = c.key.emit(v.Data)
+		start := c.emitKey(v)
 		if err = c.elem.read(r); err != nil {
 			break
 		}
-		v.Data = c.elem.emit(v.Data)
+		c.emitValue(v, start)
 		more, err = r.next('}')
+	}
+	return c.endMap(v, err)
+}
+
+// emitKey appends the key of an entry, which is in its temporary cell, and returns where it begins.
+func (c *cell) emitKey(v *table.Vector) (start int) {
+	start = len(v.Data)
+	v.Data = c.key.emit(v.Data)
+	return start
+}
+
+// emitValue appends the value behind the key that begins at start.
+func (c *cell) emitValue(v *table.Vector, start int) {
+	value := len(v.Data)
+	v.Data = c.elem.emit(v.Data)
+	c.entries.spans = append(c.entries.spans, span{start: start, value: value, end: len(v.Data)})
+}
+
+func (c *cell) endMap(v *table.Vector, err error) error {
+	if err == nil {
+		c.entries.once(v)
 	}
 	return endNested(v, err)
 }
 
 // mapOfPairs reads any other map, which JsonConverter writes as an array of pairs.
 func mapOfPairs(c *cell, r *reader, v *table.Vector) error {
+	c.entries.spans = c.entries.spans[:0]
 	more, err := r.open('[')
 	for more && err == nil {
 		if err = c.pair(r, v); err != nil {
@@ -150,7 +173,7 @@ func mapOfPairs(c *cell, r *reader, v *table.Vector) error {
 		}
 		more, err = r.next(']')
 	}
-	return endNested(v, err)
+	return c.endMap(v, err)
 }
 
 func (c *cell) pair(r *reader, v *table.Vector) error {
@@ -160,14 +183,14 @@ func (c *cell) pair(r *reader, v *table.Vector) error {
 	if err := c.key.read(r); err != nil {
 		return err
 	}
-	v.Data = c.key.emit(v.Data)
+	start := c.emitKey(v)
 	if err := r.expect(','); err != nil {
 		return err
 	}
 	if err := c.elem.read(r); err != nil {
 		return err
 	}
-	v.Data = c.elem.emit(v.Data)
+	c.emitValue(v, start)
 	return r.expect(']')
 }
 

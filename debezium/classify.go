@@ -92,6 +92,7 @@ func bit(b bool) int {
 type traits struct {
 	op                                string
 	before, after, message, source    bool
+	image                             bool // before or after is an object
 	ddl                               bool
 	status, eventCount, tsMillis      bool
 	aggregateType, additionalData, id bool
@@ -142,9 +143,9 @@ func (t *traits) member(s *scanner, name string) error {
 		t.status, t.boundary = true, string(text) == "BEGIN" || string(text) == "END"
 		return err
 	case "before":
-		t.before = true
+		t.before, t.image = true, t.image || c == '{'
 	case "after":
-		t.after = true
+		t.after, t.image = true, t.image || c == '{'
 	case "message":
 		t.message = c == '{'
 	case "source":
@@ -182,6 +183,8 @@ func (t *traits) settle(f *Frame) error {
 		return f.setOp(Op(t.op[0]))
 	case t.op == "m" && t.message:
 		return f.setOp(OpMessage)
+	case t.image && t.source:
+		return bad(ReasonNotARow, "an envelope whose op is missing or no text")
 	case t.ddl && t.source:
 		f.Kind = KindSchemaChange
 	case t.boundary && t.id && t.others == 0 && (t.eventCount || strings.HasSuffix(topic, ".transaction")):

@@ -1,6 +1,7 @@
 package debezium
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -71,7 +72,7 @@ const (
 
 // mean settles what a value of a Connect type with a semantic name is. parameters are the schema's. A name on a type that
 // it does not belong to, and a name that changes nothing about the bytes (Json, Uuid, Enum, Bits, ...), mean nothing.
-func (d *declared) mean(name string, parameters map[string]string) {
+func (d *declared) mean(name string, parameters map[string]string) error {
 	d.name = name
 	d.column = sourceColumn{
 		kind:   strings.ToUpper(parameters["__debezium.source.column.type"]),
@@ -94,14 +95,23 @@ func (d *declared) mean(name string, parameters map[string]string) {
 	case sortBytes:
 		if name == connectData+"Decimal" {
 			d.sort = sortDecimal
-			d.scale = atoi(parameters["scale"], 0)
 			d.precision = atoi(parameters["connect.decimal.precision"], 0)
+			return d.setScale(atoi(parameters["scale"], maxPlainDigits+1))
 		}
 	case sortStruct:
 		if name == debeziumData+"VariableScaleDecimal" {
 			d.sort = sortVarDecimal
 		}
 	}
+	return nil
+}
+
+// setScale takes the scale of a decimal. Without one nobody knows what its bytes stand for.
+func (d *declared) setScale(scale int) error {
+	if d.scale = scale; scale < -maxPlainDigits || scale > maxPlainDigits {
+		return errors.New("a decimal whose scale is missing or no number that a scale can be")
+	}
+	return nil
 }
 
 func (d *declared) meanInt(name string) {

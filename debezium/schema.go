@@ -66,8 +66,7 @@ func (d *declared) setConnect(s *connectSchema, depth int) error {
 	default:
 		return fmt.Errorf("unknown type %s", show([]byte(s.Type)))
 	}
-	d.mean(s.Name, s.Parameters)
-	return nil
+	return d.mean(s.Name, s.Parameters)
 }
 
 func (d *declared) setNested(s *connectSchema, depth int) error {
