@@ -1,6 +1,7 @@
 package debezium
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"unsafe"
@@ -27,7 +28,7 @@ func (c *cell) toInteger() bool {
 		c.integer, c.number, c.boolean, c.text = setInteger, decimalOfNumber, integerOfBoolean, decimalOfText
 		c.object = decimalOfObject
 	case sortFloat:
-		c.integer, c.float, c.number = setInteger, integerOfFloat, decimalOfNumber
+		c.integer, c.float, c.number, c.text = setInteger, integerOfFloat, decimalOfNumber, decimalOfText
 	case sortBool:
 		c.boolean = integerOfBoolean
 	default:
@@ -84,11 +85,12 @@ func integerOfBoolean(c *cell, v *table.Vector, b bool) error {
 	return nil
 }
 
+// integerOfFloat: beyond the whole numbers that a float tells apart, the number is the one that it is printed as.
 func integerOfFloat(c *cell, v *table.Vector, f float64) error {
-	if f != math.Trunc(f) || f < -1<<63 || f >= 1<<63 {
-		return c.misfit(strconv.FormatFloat(f, 'g', -1, 64))
+	if f == math.Trunc(f) && math.Abs(f) <= 1<<24 {
+		return setInteger(c, v, int64(f))
 	}
-	return setInteger(c, v, int64(f))
+	return decimalOfFloat(c, v, f)
 }
 
 func integerOfDecimal(c *cell, v *table.Vector, d decimal) error {
@@ -164,11 +166,17 @@ func setFloat(c *cell, v *table.Vector, f float64) error {
 		return nil
 	}
 	g := float32(f)
-	if float64(g) != f && f == f {
+	if float64(g) != f && f == f && !sameText(f, g) {
 		return c.misfit(strconv.FormatFloat(f, 'g', -1, 64))
 	}
 	v.AppendWord(int64(math.Float32bits(g)))
 	return nil
+}
+
+// sameText reports whether a DOUBLE and a FLOAT are printed with the same digits: 0.1 of the one is 0.1 of the other.
+func sameText(f float64, g float32) bool {
+	var wide, narrow [32]byte
+	return bytes.Equal(strconv.AppendFloat(wide[:0], f, 'e', -1, 64), strconv.AppendFloat(narrow[:0], float64(g), 'e', -1, 32))
 }
 
 func floatOfInteger(c *cell, v *table.Vector, n int64) error {
@@ -200,7 +208,7 @@ func floatOfNumber(c *cell, v *table.Vector, n *number) error {
 	if n.whole && c.from.sort == sortAny {
 		return decimalOfNumber(c, v, n)
 	}
-	if !n.long && n.digits < 1<<53 && n.exp >= -22 && n.exp <= 22 && c.typ.Root == table.Double {
+	if !n.long && n.digits < 1<<53 && n.exp >= -22 && n.exp <= 22 && c.typ.Root == table.Double && c.from.bits != 32 {
 		f := float64(n.digits)
 		if n.exp < 0 {
 			f /= pow10float[-n.exp]
@@ -213,8 +221,12 @@ func floatOfNumber(c *cell, v *table.Vector, n *number) error {
 		v.AppendWord(int64(math.Float64bits(f)))
 		return nil
 	}
-	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(n.raw), len(n.raw)), c.floatBits())
-	if err != nil || c.from.sort == sortAny && !n.isFloat(c.floatBits()) {
+	bits := c.floatBits()
+	if c.from.sort == sortFloat {
+		bits = c.from.bits
+	}
+	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(n.raw), len(n.raw)), bits)
+	if err != nil || c.from.sort == sortAny && !n.isFloat(bits) || f == 0 && !n.zero() {
 		return c.misfit(show(n.raw))
 	}
 	return setFloat(c, v, f)

@@ -221,3 +221,17 @@ func TestImages(t *testing.T) {
 		require.Zero(t, most("t_toast_full"))
 	}
 }
+
+// TestFloatsElsewhere: a float in a column of another type, from JSON. TestPropertyOfEncodings holds Avro to the same.
+func TestFloatsElsewhere(t *testing.T) {
+	for _, c := range []struct{ source, value, typ, want string }{
+		{"double", "0.1", "FLOAT", "0.1"}, {"double", "0.1234567890123", "FLOAT", "range"}, {"double", "1.0E300", "FLOAT", "range"}, {"double", "0.5", "FLOAT", "0.5"},
+		{"double", "1.0E-400", "DOUBLE", "range"}, {"double", "0.0E-400", "DOUBLE", "0"}, {"double", "1.0E400", "DOUBLE", "range"}, {"double", "-0.00000000000000000000", "DOUBLE", "-0"},
+		{"float", "0.1", "DOUBLE", "0.10000000149011612"}, {"float", "0.5", "DOUBLE", "0.5"}, {"float", "8.303239E17", "BIGINT", "830323900000000000"},
+		{"double", "8.303239E17", "STRING", `"8.303239E17"`}, {"double", `"NaN"`, "BIGINT", "range"}, {"double", `"heavy"`, "BIGINT", "type"},
+	} {
+		typ := field1("x", c.typ).Type
+		rec := &Record{Topic: "t", Key: []byte(`{"id":1}`), Value: []byte(wrapped(fmt.Sprintf(`"type":%q`, c.source), c.value))}
+		require.Equal(t, c.want, outcome(t, NewDecoder(Config{}), rec, &typ), "%s %s into %s", c.source, c.value, c.typ)
+	}
+}

@@ -127,3 +127,12 @@ func signed(u uint64, neg bool) (int64, bool) {
 	}
 	return int64(u), u <= 1<<63-1
 }
+
+// zero reports whether the value is 0.
+func (n *number) zero() bool {
+	if !n.long {
+		return n.digits == 0
+	}
+	var d decimal
+	return d.parse(n.raw) && d.zero()
+}

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -115,33 +116,42 @@ func partitionText(t Type, v *Vector, legacy bool) (string, error) {
 	return "", fmt.Errorf("%s is no type of a partition column", t)
 }
 
-// javaFloat is Float.toString and Double.toString of Java 19 and later: the shortest digits, plain from 1e-3 to below
-// 1e7, always with a decimal.
-func javaFloat(f float64, bits int) string {
+// javaFloat is Float.toString and Double.toString: see [AppendFloatText].
+func javaFloat(f float64, bits int) string { return string(AppendFloatText(nil, f, bits)) }
+
+// AppendFloatText appends a float of 32 or 64 bits as Float.toString and Double.toString of Java 19 and later do: the shortest
+// digits, plain from 1e-3 to below 1e7, always with a decimal; NaN, Infinity.
+func AppendFloatText(dst []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):
-		return "NaN"
+		return append(dst, "NaN"...)
 	case math.IsInf(f, 1):
-		return "Infinity"
+		return append(dst, "Infinity"...)
 	case math.IsInf(f, -1):
-		return "-Infinity"
+		return append(dst, "-Infinity"...)
 	}
+	start := len(dst)
 	if abs := math.Abs(f); abs == 0 || abs >= 1e-3 && abs < 1e7 {
-		s := strconv.FormatFloat(f, 'f', -1, bits)
-		if !strings.Contains(s, ".") {
-			s += ".0"
+		dst = strconv.AppendFloat(dst, f, 'f', -1, bits)
+		if !slices.Contains(dst[start:], '.') {
+			dst = append(dst, ".0"...)
 		}
-		return s
+		return dst
 	}
-	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, bits), "e")
-	if !strings.Contains(mantissa, ".") { // Java has the nearest number of two digits then
-		mantissa, exponent, _ = strings.Cut(strconv.FormatFloat(f, 'e', 1, bits), "e")
+	dst = strconv.AppendFloat(dst, f, 'e', -1, bits)
+	if !slices.Contains(dst[start:], '.') { // Java has the nearest number of two digits then
+		dst = strconv.AppendFloat(dst[:start], f, 'e', 1, bits)
 	}
-	sign := ""
-	if exponent[0] == '-' {
-		sign = "-"
+	e := start + slices.Index(dst[start:], 'e')
+	neg, digits := dst[e+1] == '-', dst[e+2:]
+	if digits[0] == '0' { // Go has two digits at least
+		digits = digits[1:]
 	}
-	return mantissa + "E" + sign + strings.TrimLeft(exponent[1:], "0")
+	dst[e] = 'E'
+	if dst = dst[:e+1]; neg {
+		dst = append(dst, '-')
+	}
+	return append(dst, digits...)
 }
 
 // escapePath escapes what may not stand in a path as % and two hexadecimal digits.
