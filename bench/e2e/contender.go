@@ -17,12 +17,16 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"sink/bench/internal/change"
 )
 
 // contender is a program to measure, on one load.
 type contender struct {
 	name    string
+	topic   string
 	events  int
+	base    bool // what the others of its topic are compared with
 	run     func(round int) (sample, error)
 	samples []sample
 }
@@ -35,22 +39,25 @@ type sample struct {
 	size      float64 // MiB of them
 }
 
-const prototypeName = "prototype (no commit)"
-
 // contenders returns the programs to run, the floors first.
 func contenders(o *options, chosen []load) ([]*contender, error) {
 	var list []*contender
-	add := func(name string, l load, run func(int) (sample, error)) {
+	add := func(name string, l load, run func(int) (sample, error)) *contender {
+		c := &contender{name: name, topic: l.topic(), events: l.events(o), run: run}
 		if o.only.MatchString(name) {
-			list = append(list, &contender{name: name, events: l.events(o), run: run})
+			list = append(list, c)
 		}
+		return c
 	}
-	if slices.ContainsFunc(chosen, func(l load) bool { return l.name == plain.name }) {
-		for _, floor := range [][2]string{{"consume", "fetch only (floor)"}, {"decode", "fetch and decode (floor)"}, {"full", prototypeName}} {
-			add(floor[1], plain, func(round int) (sample, error) {
-				return measure([]string{o.tool("prototype"), "-broker", o.broker, "-topic", plain.topic(), "-n", fmt.Sprint(plain.events(o)),
-					"-mode", floor[0], "-dir", filepath.Join(o.work, fmt.Sprintf("prototype-%d", round))})
-			})
+	var topics []string
+	for _, l := range chosen {
+		if !l.hasFloors() || slices.Contains(topics, l.topic()) {
+			continue
+		}
+		topics = append(topics, l.topic())
+		for _, floor := range [][2]string{{"consume", "fetch only"}, {"decode", "fetch and decode"}, {"full", "prototype"}} {
+			c := add(fmt.Sprintf("%s, %s", floor[1], l.name), l, func(round int) (sample, error) { return l.floor(o, floor[0], round) })
+			c.base = floor[0] == "full"
 		}
 	}
 	for name := range strings.FieldsFuncSeq(o.peers, func(r rune) bool { return r == ',' }) {
@@ -90,6 +97,18 @@ func contenders(o *options, chosen []load) ([]*contender, error) {
 		}
 	}
 	return list, nil
+}
+
+// hasFloors reports whether the prototype can read the load: it knows one table, in JSON.
+func (l *load) hasFloors() bool {
+	return strings.HasPrefix(l.format, "json") && l.columns == change.Least && l.tables == 1
+}
+
+// floor runs the prototype.
+func (l *load) floor(o *options, mode string, round int) (sample, error) {
+	dir := filepath.Join(o.work, fmt.Sprintf("prototype-%d", round))
+	s, err := measure([]string{o.tool("prototype"), "-broker", o.broker, "-topic", l.topic(), "-n", fmt.Sprint(l.events(o)), "-mode", mode, "-dir", dir})
+	return s, errors.Join(err, os.RemoveAll(dir))
 }
 
 // variant is a way to run the sink.
@@ -215,24 +234,29 @@ func (problems) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// report prints the medians.
+// report prints the medians, and what they are of the prototype on the same topic, or on the plain one where it cannot read that.
 func report(list []*contender) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "program\tevents/s\tCPU-s per 1M events\tover prototype\tpeak RSS MiB\tfiles\tMiB")
-	var base float64
+	bases := map[string]float64{}
 	for _, c := range list {
-		cpu := c.median(func(s sample) float64 { return s.cpu }) * 1e6 / float64(c.events)
-		if c.name == prototypeName {
-			base = cpu
+		cpu := c.cpu()
+		if c.base {
+			bases[c.topic] = cpu
 		}
 		ratio := "-"
-		if base > 0 {
+		if base := cmp.Or(bases[c.topic], bases[plain.topic()]); base > 0 {
 			ratio = fmt.Sprintf("%.2f", cpu/base)
 		}
 		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%s\t%.0f\t%.0f\t%.1f\n", c.name, float64(c.events)/c.median(func(s sample) float64 { return s.wall }), cpu, ratio,
 			c.median(func(s sample) float64 { return s.rss }), c.median(func(s sample) float64 { return s.files }), c.median(func(s sample) float64 { return s.size }))
 	}
 	w.Flush()
+}
+
+// cpu is the median of CPU seconds for a million events.
+func (c *contender) cpu() float64 {
+	return c.median(func(s sample) float64 { return s.cpu }) * 1e6 / float64(c.events)
 }
 
 func (c *contender) median(value func(sample) float64) float64 {

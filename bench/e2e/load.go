@@ -35,7 +35,7 @@ func loads() []load {
 	}
 	return []load{
 		plain,
-		vary("json-schema", "JSON with the schema in each record", func(l *load) { l.format, l.share = "json-schema", 30 }),
+		vary("json-schema", "JSON with the schema in each record", func(l *load) { l.format = "json-schema" }),
 		vary("avro", "Avro and a schema registry", func(l *load) { l.format = "avro" }),
 		vary("inserts", "nothing but inserts", func(l *load) { l.mix = "inserts" }),
 		vary("inserts-twice", "the same, but both files are encoded", func(l *load) { l.mix = "inserts" }),

@@ -34,6 +34,7 @@ type prototype struct {
 
 	seq    int64
 	event  floor.Event
+	parts  floor.Wrapper
 	batch  *batch
 	rounds int
 	full   chan *batch
@@ -101,7 +102,7 @@ func (p *prototype) take(value []byte) error {
 	if p.mode == "consume" {
 		return nil
 	}
-	if err := floor.Decode(value, &p.event); err != nil || p.mode == "decode" {
+	if err := floor.Decode(p.parts.Payload(value), &p.event); err != nil || p.mode == "decode" {
 		return err
 	}
 	if p.batch == nil {
