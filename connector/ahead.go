@@ -22,20 +22,24 @@ type ahead struct {
 	lane     *lane
 	schema   *table.Schema // that the rows are bound to
 	batch    *table.Batch
-	readings []reading       // of the run's first records
-	missed   bool            // it ended where no plan was known:
-	shape    *debezium.Shape // for records of this shape
-	held     int64           // bytes that count against the budget
+	readings []reading         // of the run's first records
+	sources  []debezium.Source // of those that have rows, in their order, where repeats are looked for
+	missed   bool              // it ended where no plan was known:
+	shape    *debezium.Shape   // for records of this shape
+	held     int64             // bytes that count against the budget
 }
 
 // reading is what was read of one record.
 type reading struct {
 	end    int // of its rows in the batch
+	source int // which one of ahead.sources
 	what   readingKind
 	op     debezium.Op
 	before debezium.BeforeImage
 	moves  bool // an update that changes the record key
 	plain  bool // JSON without schema: which source it is of is to be looked at
+	// why the table takes no row of it: reasonLate, reasonFiltered; empty where it does
+	dropped string
 }
 
 type readingKind uint8
@@ -48,6 +52,9 @@ const (
 
 // maxLeft is how many records of a run are left to the worker before the rest is, too.
 const maxLeft = 16
+
+// sourceBytes is about what a source block takes: its strings are shared.
+const sourceBytes = 256
 
 // maxSpareBytes bounds what is kept to be read into again.
 const maxSpareBytes = 4 << 20
@@ -79,11 +86,6 @@ type lanes struct {
 	permits []permit
 	waiting int // runs that were read, or are being read, and whose turn has not come
 	spare   sync.Pool
-}
-
-// readsAhead reports whether a table's records can be read ahead: where each needs the worker's eye, it would be for nothing.
-func (t *Table) readsAhead() bool {
-	return !t.Deduplicate && t.LatePartition == "" && len(t.Shaping.Computed) == 0 && t.Shaping.Filter == nil
 }
 
 // readers is how many goroutines of the process read ahead: one a core, which leaves the workers the work that only they
@@ -137,7 +139,7 @@ func (w *worker) readAhead() {
 		w.mu.Unlock()
 
 		a.lane.read(w.c.life, records, a)
-		a.held = a.batch.SizeBytes()
+		a.held = a.batch.SizeBytes() + int64(len(a.sources))*sourceBytes
 		w.c.memory.add(a.held)
 		w.mu.Lock()
 		w.lanes.idle = append(w.lanes.idle, a.lane)
@@ -172,7 +174,7 @@ func (l *lanes) take(w *worker) *ahead {
 		a = &ahead{batch: table.NewBatch(in.schema.Fields)}
 	}
 	a.batch.Reset()
-	*a = ahead{done: make(chan struct{}), lane: in, schema: in.schema, batch: a.batch, readings: a.readings[:0]}
+	*a = ahead{done: make(chan struct{}), lane: in, schema: in.schema, batch: a.batch, readings: a.readings[:0], sources: a.sources[:0]}
 	return a
 }
 
@@ -235,8 +237,30 @@ func (l *lane) one(ctx context.Context, rec *kgo.Record, a *ahead) (reading, boo
 		a.batch.Truncate(event.First)
 		return left, true
 	}
-	moves := event.Op == debezium.OpUpdate && event.Rows == 2 && !l.w.cfg.Disjoint && differ(a.batch, event.First, p.key)
-	return reading{what: readRows, op: event.Op, before: event.Before, moves: moves, plain: f.Shape == nil && f.Kind == debezium.KindChange}, true
+	return l.complete(a, p, event)
+}
+
+// complete says what there is to a record whose rows have just been read.
+func (l *lane) complete(a *ahead, p *plan, event debezium.Event) (r reading, ok bool) {
+	f := &l.frame
+	r = reading{what: readRows, op: event.Op, before: event.Before, plain: f.Shape == nil && f.Kind == debezium.KindChange, source: len(a.sources)}
+	r.moves = event.Op == debezium.OpUpdate && event.Rows == 2 && !l.w.cfg.Disjoint && differ(a.batch, event.First, p.key)
+	var source debezium.Source
+	var err error
+	if l.w.cfg.Deduplicate {
+		source, err = f.Source()
+	}
+	if err == nil && p.finisher != nil { // of rows that are not known as a whole nothing is taken, see takeAhead
+		r.dropped, err = p.finisher.finish(a.batch, event.First, rowsKnown{})
+	}
+	if err != nil {
+		a.batch.Truncate(event.First)
+		return reading{what: readLeft}, true
+	}
+	if l.w.cfg.Deduplicate {
+		a.sources = append(a.sources, source)
+	}
+	return r, true
 }
 
 // permitAhead lets the lane that has read a run bind the shape that it missed, once the worker has taken such a record.
@@ -255,6 +279,23 @@ func (w *worker) permitAhead(p *partition, r *run, i int) {
 	w.lanes.permits = append(w.lanes.permits, permit{a.lane, w.schema, a.shape, names, key, p.log.partitions})
 }
 
+// tally is what records that were taken together add to the counters.
+type tally struct{ poor, tombstones, late, filtered int64 }
+
+func (t *tally) addTo(w *worker) {
+	if *t == (tally{}) {
+		return
+	}
+	w.counters.update(func(s *TableStats) {
+		s.MissingBefore += t.poor
+		for reason, n := range map[string]int64{"tombstone": t.tombstones, reasonLate: t.late, reasonFiltered: t.filtered} {
+			if n > 0 {
+				s.Skipped[reason] += n
+			}
+		}
+	})
+}
+
 // takeAhead takes the records of a run from i on that were read ahead and need no more looking at, up to the next stride. It
 // returns how many.
 func (w *worker) takeAhead(p *partition, r *run, i int) int {
@@ -267,57 +308,82 @@ func (w *worker) takeAhead(p *partition, r *run, i int) int {
 		return 0
 	}
 	topic := r.records[i].Topic
-	trust := w.trust(topic)
-	poor, tombstones, deleted, to := int64(0), int64(0), p.deleted, i
+	var counts tally
+	var reached map[string]*reached // to go back to
+	if w.cfg.Deduplicate {
+		reached = copyOf(p.reached)
+	}
+	trust, deleted, to := w.trust(topic), p.deleted, i
 	for end := min(i-i%stride+stride, len(a.readings)); to < end; to++ {
 		read, rec := &a.readings[to], r.records[to]
 		if read.what == readTombstone && deleted != nil && bytes.Equal(deleted, rec.Key) {
-			tombstones++
+			counts.tombstones++
 			deleted = nil
 			continue
 		}
-		missing := read.before == debezium.BeforeMissing || read.before == debezium.BeforeKeyOnly
-		if read.what != readRows || read.moves && p.log.partitions > 1 || read.plain && w.intake.source.differs(rec.Value) ||
-			read.op == debezium.OpDelete && (missing || doubtful(trust, read.before)) || missing && w.cfg.OnMissingBefore != Accept {
+		if !w.takes(p, a, read, rec, trust) {
 			break
 		}
 		deleted = nil
-		switch {
-		case read.op == debezium.OpUpdate:
+		switch read.op {
+		case debezium.OpUpdate:
 			trust = trustOf(read.before)
-		case read.op == debezium.OpDelete:
+		case debezium.OpDelete:
 			deleted = rec.Key
 		}
-		if missing {
-			poor++
+		if read.missing() {
+			counts.poor++
 		}
+		switch read.dropped {
+		case reasonLate:
+			counts.late++
+		case reasonFiltered:
+			counts.filtered++
+		}
+	}
+	if to == i {
+		return 0
 	}
 	first := 0
 	if i > 0 {
 		first = a.readings[i-1].end
 	}
-	if to > i && a.readings[to-1].end > first {
-		w.writer.Batch().AppendRows(a.batch, first, a.readings[to-1].end)
+	if last := a.readings[to-1].end; last > first {
+		w.writer.Batch().AppendRows(a.batch, first, last)
 		if err := w.writer.Add(); err != nil { // a row has no place: the worker finds out which
 			a.readings, a.missed = a.readings[:i], false
+			if w.cfg.Deduplicate {
+				p.reached = reached
+			}
 			return 0
 		}
 	}
-	if to > i {
-		p.deleted = slices.Clone(deleted)
-		if trust != "" {
-			w.learn(topic, trust)
-		}
+	p.deleted = slices.Clone(deleted)
+	if trust != "" {
+		w.learn(topic, trust)
 	}
-	if poor+tombstones > 0 {
-		w.counters.update(func(s *TableStats) {
-			s.MissingBefore += poor
-			if tombstones > 0 {
-				s.Skipped["tombstone"] += tombstones
-			}
-		})
-	}
+	counts.addTo(w)
 	return to - i
+}
+
+// missing reports whether the row before is not known.
+func (r *reading) missing() bool {
+	return r.before == debezium.BeforeMissing || r.before == debezium.BeforeKeyOnly
+}
+
+// takes reports whether a record with rows needs no decision of the worker's but those that are made here. Where it has not come
+// before, that is remembered.
+func (w *worker) takes(p *partition, a *ahead, read *reading, rec *kgo.Record, trust string) bool {
+	missing := read.missing()
+	if read.what != readRows || read.moves && p.log.partitions > 1 || read.plain && w.intake.source.differs(rec.Value) ||
+		read.op == debezium.OpDelete && (missing || doubtful(trust, read.before)) || missing && w.cfg.OnMissingBefore != Accept {
+		return false
+	}
+	if !w.cfg.Deduplicate {
+		return true
+	}
+	repeat, err := p.repeats(&a.sources[read.source], read.op, rec.Key)
+	return !repeat && err == nil // else the worker says what becomes of it
 }
 
 // letGo gives back what a run holds, taken or not.

@@ -143,15 +143,47 @@ func mixture(rng *rand.Rand, n int) (records []*kgo.Record) {
 	return records
 }
 
+// repeating sends stretches of records again, as Debezium does when it starts anew.
+func repeating(rng *rand.Rand, records []*kgo.Record) (all []*kgo.Record) {
+	for i, rec := range records {
+		all = append(all, rec)
+		if rng.IntN(100) == 0 {
+			all = append(all, records[max(0, i-rng.IntN(40)):i+1]...)
+		}
+	}
+	for i, rec := range all {
+		again := *rec
+		again.Offset, all[i] = int64(i), &again
+	}
+	return all
+}
+
 // What is read ahead of its turn comes out as what is not: the same rows in the same order with the same numbers, the same
 // counts, the same records put aside.
 func TestReadAhead(t *testing.T) {
+	late := func(policy Policy) func(*Table) {
+		return func(m *Table) { // those of the year 1500 are late, what is no year never is
+			m.OnMissingBefore, m.LatePartition, m.PartitionBy = Accept, policy, []string{"year"}
+			m.Shaping.Computed = []Computed{{"year", expression(t, "concat('1', cast(truncate(weight, 500), STRING))")}}
+			m.Options["partition.expiration-time"], m.Options["partition.timestamp-formatter"] = "7 d", "yyyy"
+		}
+	}
 	policies := map[string]func(*Table){
 		"accept": func(m *Table) { m.OnMissingBefore, m.SchemaChange = Accept, Ignore },
 		"put aside": func(m *Table) {
 			m.OnMissingBefore, m.SchemaChange = DeadLetter, Evolve
 		},
 		"rename": func(m *Table) { m.OnMissingBefore, m.Shaping.Rename = Accept, map[string]string{"label": "name"} },
+		"filtered": func(m *Table) {
+			m.OnMissingBefore, m.Shaping.Computed = Accept, []Computed{{"loud", expression(t, "upper(label)")}}
+			m.Shaping.Filter = filter(t, "weight < 700 and loud <> 'LABEL 3'")
+		},
+		"repeated": func(m *Table) { m.OnMissingBefore, m.Deduplicate = Accept, true },
+		"repeated and refused": func(m *Table) {
+			m.OnMissingBefore, m.Deduplicate = Accept, true
+			m.Options["merge-engine"], m.Options["ignore-update-before"] = "partial-update", "true" // takes no deletes
+		},
+		"late":     late(Skip), "late put aside": late(DeadLetter),
 	}
 	for name, policy := range policies {
 		t.Run(name, func(t *testing.T) {
@@ -165,9 +197,15 @@ func TestReadAhead(t *testing.T) {
 					mapping.Columns[1].Name = "name"
 				}
 				records := mixture(rng, 1500)
+				if mapping.Deduplicate {
+					records = repeating(rng, records)
+				}
 				size := 1 + rng.IntN(60)
 				want, none := applyDirectly(t, records, size, false, mapping)
 				require.Zero(t, none)
+				if reason := map[string]string{"filtered": reasonFiltered, "repeated": "repeated", "late": reasonLate}[name]; reason != "" {
+					require.NotZero(t, want.skipped[reason], reason)
+				}
 				have, some := applyDirectly(t, records, size, true, mapping)
 				require.Equal(t, want, have, "seed %d", seed)
 				all, taken = all+len(records), taken+some

@@ -19,18 +19,27 @@ type reached struct {
 	events   []uint64 // hashes of op and key
 }
 
-// repeated reports whether Debezium has sent an event before: it repeats what it had not yet acknowledged when it was
-// restarted. Only an event at or before the position that its source has reached in this partition can be one. Rows of
-// snapshots share one position, or have none: they are never taken for repeats.
+// repeated reports whether Debezium has sent the event at hand before.
 func (w *worker) repeated(p *partition) (bool, error) {
 	source, err := w.intake.frame.Source()
 	if err != nil {
 		return false, err
 	}
+	repeat, err := p.repeats(&source, w.intake.frame.Op, w.intake.record.Key)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", w.at(), err)
+	}
+	return repeat, err
+}
+
+// repeats reports whether Debezium has sent an event before, and remembers one that it has not: it repeats what it had not yet
+// acknowledged when it was restarted. Only an event at or before the position that its source has reached in this partition can
+// be one. Rows of snapshots share one position, or have none: they are never taken for repeats.
+func (p *partition) repeats(source *debezium.Source, op debezium.Op, key []byte) (bool, error) {
 	if source.Snapshot != debezium.SnapshotNone || !source.Position.Known() {
 		return false, nil
 	}
-	hash := eventHash(w.intake.frame.Op, w.intake.record.Key)
+	hash := eventHash(op, key)
 	last := p.reached[source.Name]
 	if last == nil {
 		p.reached[source.Name] = &reached{source.Position, source.TsMillis, []uint64{hash}}
@@ -39,8 +48,8 @@ func (w *worker) repeated(p *partition) (bool, error) {
 	order, comparable := source.Position.Compare(last.position)
 	switch {
 	case !comparable, order < 0 && source.TsMillis > last.millis:
-		return false, fmt.Errorf("%s: the history of source %s has begun anew: position %s cannot follow %s (failover, RESET, a new server): deduplicate cannot tell repeats from new events; "+
-			"set deduplicate to none, or begin a new table", w.at(), source.Name, source.Position, last.position)
+		return false, fmt.Errorf("the history of source %s has begun anew: position %s cannot follow %s (failover, RESET, a new server): deduplicate cannot tell repeats from new events; "+
+			"set deduplicate to none, or begin a new table", source.Name, source.Position, last.position)
 	case order < 0:
 		return true, nil
 	case order == 0:
@@ -52,6 +61,15 @@ func (w *worker) repeated(p *partition) (bool, error) {
 		last.position, last.millis, last.events = source.Position, source.TsMillis, append(last.events[:0], hash)
 	}
 	return false, nil
+}
+
+// copyOf returns what sources have reached, to go back to.
+func copyOf(sources map[string]*reached) map[string]*reached {
+	out := make(map[string]*reached, len(sources))
+	for name, r := range sources {
+		out[name] = &reached{r.position, r.millis, slices.Clone(r.events)}
+	}
+	return out
 }
 
 func eventHash(op debezium.Op, key []byte) uint64 {

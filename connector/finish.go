@@ -157,52 +157,66 @@ func (f *finisher) keep(b *table.Batch, first int, wanted func(row int) (bool, e
 // reasonLate is a row for a partition that has expired.
 const reasonLate = "late-partition"
 
-// onTime drops the rows whose partition has expired, or refuses them all, as late-partition says.
-func (w *worker) onTime(f *finisher, b *table.Batch, first int) (bool, error) {
+// reasonFiltered is a record of which the filter takes no row.
+const reasonFiltered = "filtered"
+
+// errLate is a row for a partition that has expired, where such a row is refused.
+var errLate = errors.New("a row for a partition that has expired (partition.expiration-time)")
+
+// onTime drops the rows whose partition has expired, or refuses them all.
+func (f *finisher) onTime(b *table.Batch, first int) (bool, error) {
 	if f.late == nil {
 		return true, nil
 	}
 	now := time.Now()
-	if b.Len()-first == 1 && f.late.late(b, first, now) && w.cfg.LatePartition != DeadLetter {
-		b.Truncate(first)
-		return false, nil
-	}
-	wanted := func(row int) (bool, error) { return !f.late.late(b, row, now), nil }
-	if w.cfg.LatePartition == DeadLetter {
+	late := func(row int) bool { return f.late.late(b, row, now) }
+	switch {
+	case f.late.refuses:
 		for row := first; row < b.Len(); row++ {
-			if on, _ := wanted(row); !on {
-				return false, &refusal{reason: reasonLate, err: fmt.Errorf("%s: a row for a partition that has expired (partition.expiration-time)", w.at())}
+			if late(row) {
+				return false, errLate
 			}
 		}
 		return true, nil
+	case b.Len()-first == 1 && late(first):
+		b.Truncate(first)
+		return false, nil
 	}
-	return f.keep(b, first, wanted)
+	return f.keep(b, first, func(row int) (bool, error) { return !late(row), nil })
 }
 
-// finish completes the rows that an event has just appended and takes away those that the filter does not want. On an
-// error they are gone.
+// finish completes the rows that an event has just appended and takes away those that the table does not want; where none is
+// left it returns why. On an error they are gone.
+func (f *finisher) finish(b *table.Batch, first int, known rowsKnown) (dropped string, err error) {
+	left := true
+	if err = f.complete(b, first, known); err == nil {
+		if left, err = f.onTime(b, first); !left {
+			dropped = reasonLate
+		}
+	}
+	if err == nil && left {
+		if left, err = f.filtered(b, first, known); !left {
+			dropped = reasonFiltered
+		}
+	}
+	if err != nil {
+		b.Truncate(first)
+	}
+	return dropped, err
+}
+
+// finish completes the rows of the record at hand, see [finisher.finish].
 func (w *worker) finish(p *plan, first int, known rowsKnown) error {
 	if p.finisher == nil {
 		return nil
 	}
-	b := w.writer.Batch()
-	left, err := true, p.finisher.complete(b, first, known)
-	if err == nil {
-		if left, err = w.onTime(p.finisher, b, first); !left && err == nil {
-			w.skip(reasonLate)
-		}
-	}
-	if err == nil && left {
-		if left, err = p.finisher.filtered(b, first, known); !left && err == nil {
-			w.skip("filtered")
-		}
-	}
-	if err == nil {
+	dropped, err := p.finisher.finish(w.writer.Batch(), first, known)
+	switch {
+	case errors.Is(err, errLate):
+		return &refusal{reason: reasonLate, err: fmt.Errorf("%s: %w", w.at(), err)}
+	case err == nil:
+		w.skipIf(dropped != "", dropped)
 		return nil
-	}
-	b.Truncate(first)
-	if _, refused := errors.AsType[*refusal](err); refused {
-		return err
 	}
 	reason := debezium.ReasonRange
 	if known.keyOnly || errors.Is(err, errFilterUnknown) {

@@ -118,7 +118,7 @@ func (t *Table) bind(schema *table.Schema, shape *debezium.Shape, names, key []s
 	}
 	var late *lateness
 	if t.LatePartition != "" {
-		if late, err = newLateness(schema); err != nil {
+		if late, err = newLateness(schema, t.LatePartition == DeadLetter); err != nil {
 			return nil, err
 		}
 	}

@@ -65,11 +65,9 @@ func (w *worker) adopt() error {
 	}
 	w.schema, w.writer = schema, writer
 	w.intake.plans = map[*debezium.Shape]*plan{}
-	if w.cfg.readsAhead() {
-		w.mu.Lock()
-		w.lanes.schema = schema
-		w.mu.Unlock()
-	}
+	w.mu.Lock()
+	w.lanes.schema = schema
+	w.mu.Unlock()
 	return nil
 }
 
