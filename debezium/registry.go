@@ -81,6 +81,13 @@ func NewRegistry(cfg RegistryConfig) (*Registry, error) {
 // Close lets idle connections go.
 func (r *Registry) Close() { r.http.CloseIdleConnections() }
 
+// Asked reports whether a record has asked for a schema, answered or not.
+func (r *Registry) Asked() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.schemas) > 0
+}
+
 // Ping asks the registry something harmless once, to see that it answers.
 func (r *Registry) Ping(ctx context.Context) error {
 	var errs []error

@@ -141,6 +141,21 @@ func TestCheckFindsWhatWouldStop(t *testing.T) {
 	require.Equal(t, 1, strings.Count(stdout, "note "), stdout)
 }
 
+// TestCheckUnusedRegistry: run reads JSON without a registry, and check does not ask for one then. That a mapping says Avro is enough.
+func TestCheckUnusedRegistry(t *testing.T) {
+	b := newBroker(t)
+	b.produce(20)
+	for format, want := range map[string]struct {
+		code int
+		says string
+	}{"auto": {0, "note"}, "debezium-json": {0, "note"}, "debezium-avro": {1, "fail"}} {
+		b.config("format: " + format + "\nregistry: {url: 'http://127.0.0.1:1'}")
+		code, stdout, _ := b.sink("", "check")
+		require.Equal(t, want.code, code, stdout)
+		require.Regexp(t, `(?m)^`+want.says+` +registry +schema registry http://127.0.0.1:1: `, stdout, format)
+	}
+}
+
 // TestCheckBeginsWhereRunDoes: what a table has passed, run does not read again, and check does not hold it against it. What a
 // change of the mapping would do to the table, old records show.
 func TestCheckBeginsWhereRunDoes(t *testing.T) {
