@@ -93,6 +93,7 @@ type traits struct {
 	op                                string
 	before, after, message, source    bool
 	image                             bool // before or after is an object
+	anyOp                             bool // there is an op, of whatever type
 	ddl                               bool
 	status, eventCount, tsMillis      bool
 	aggregateType, additionalData, id bool
@@ -131,6 +132,7 @@ func (t *traits) member(s *scanner, name string) error {
 	c := s.peek()
 	switch name {
 	case "op", "status":
+		t.anyOp = t.anyOp || name == "op"
 		if c != '"' {
 			t.others++
 			break
@@ -183,7 +185,7 @@ func (t *traits) settle(f *Frame) error {
 		return f.setOp(Op(t.op[0]))
 	case t.op == "m" && t.message:
 		return f.setOp(OpMessage)
-	case t.image && t.source:
+	case t.image && (t.source || t.anyOp):
 		return bad(ReasonNotARow, "an envelope whose op is missing or no text")
 	case t.ddl && t.source:
 		f.Kind = KindSchemaChange

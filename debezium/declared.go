@@ -260,7 +260,7 @@ func (d *declared) naturalNested(t *Types) (table.Type, error) {
 	case sortStruct:
 		row := table.Type{Root: table.RowType}
 		if len(d.members) == 0 {
-			return row, fmt.Errorf("struct %s has no members", d.name)
+			return row, fmt.Errorf("struct %s has no members, and a ROW has one at least; leave the column out (exclude-columns)", d.name)
 		}
 		for i := range d.members {
 			m := &d.members[i]
@@ -272,7 +272,7 @@ func (d *declared) naturalNested(t *Types) (table.Type, error) {
 		}
 		return row, nil
 	}
-	return table.Type{}, fmt.Errorf("not declared")
+	return table.Type{}, errors.New("values of several types, or of none, have no type of a column; give it one under columns:, or leave it out (exclude-columns)")
 }
 
 // binary tells a column of bytes, which binary.handling.mode may have made text.
