@@ -64,8 +64,8 @@ func contenders(o *options, chosen []load) ([]*contender, error) {
 		rows := plain.rows(o)
 		add("peer "+name, plain, func(round int) (sample, error) {
 			dir := filepath.Join(o.work, fmt.Sprintf("peer-%s-%d", name, round))
-			defer os.RemoveAll(dir)
-			return measure([]string{o.peer(), name, o.broker, plain.topic(), fmt.Sprint(plain.events(o)), fmt.Sprint(rows), dir})
+			s, err := measure([]string{o.peer(), name, o.broker, plain.topic(), fmt.Sprint(plain.events(o)), fmt.Sprint(rows), dir})
+			return s, errors.Join(err, os.RemoveAll(dir))
 		})
 	}
 	for _, l := range chosen {
@@ -235,7 +235,7 @@ func (problems) Write(b []byte) (int, error) {
 }
 
 // report prints the medians, and what they are of the prototype on the same topic, or on the plain one where it cannot read that.
-func report(list []*contender) {
+func report(list []*contender) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "program\tevents/s\tCPU-s per 1M events\tover prototype\tpeak RSS MiB\tfiles\tMiB")
 	bases := map[string]float64{}
@@ -251,7 +251,7 @@ func report(list []*contender) {
 		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%s\t%.0f\t%.0f\t%.1f\n", c.name, float64(c.events)/c.median(func(s sample) float64 { return s.wall }), cpu, ratio,
 			c.median(func(s sample) float64 { return s.rss }), c.median(func(s sample) float64 { return s.files }), c.median(func(s sample) float64 { return s.size }))
 	}
-	w.Flush()
+	return w.Flush()
 }
 
 // cpu is the median of CPU seconds for a million events.

@@ -40,6 +40,8 @@ func loads() []load {
 		vary("inserts", "nothing but inserts", func(l *load) { l.mix = "inserts" }),
 		vary("inserts-twice", "the same, but both files are encoded", func(l *load) { l.mix = "inserts" }),
 		vary("deletes", "as many deletes as inserts", func(l *load) { l.mix = "deletes" }),
+		vary("columns-50", "50 columns", func(l *load) { l.columns, l.share = 50, 40 }),
+		vary("columns-100", "100 columns", func(l *load) { l.columns, l.share = 100, 20 }),
 		vary("wide", "200 columns", func(l *load) { l.columns, l.share = 200, 10 }),
 		vary("partitions", "a table of 300 partitions, 1 bucket each", func(l *load) { l.dated, l.buckets = true, 1 }),
 		vary("buckets-1", "1 bucket", func(l *load) { l.buckets = 1 }),

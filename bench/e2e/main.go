@@ -5,17 +5,18 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func run(o *options) (err error) {
 		return err
 	}
 	if !o.keep {
-		defer os.RemoveAll(o.work)
+		defer func() { err = errors.Join(err, os.RemoveAll(o.work)) }()
 	}
 	chosen, err := choose(o.loads)
 	if err != nil {
@@ -117,8 +118,7 @@ func run(o *options) (err error) {
 			fmt.Fprintf(os.Stderr, "round %d  %-34s %6.2f s wall  %6.2f s cpu  %4.0f MiB\n", round+1, c.name, s.wall, s.cpu, s.rss)
 		}
 	}
-	report(contenders)
-	return nil
+	return report(contenders)
 }
 
 // choose finds the loads by name.
@@ -203,29 +203,39 @@ func startServices(o *options, chosen []load) (stop func(), err error) {
 		}
 	}
 	if slices.ContainsFunc(chosen, func(l load) bool { return l.format == "avro" }) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		url, end, err := change.ServeRegistry(context.Background(), change.Columns(change.Least))
 		if err != nil {
 			return stop, err
 		}
-		o.registry = "http://" + l.Addr().String()
-		go func() { log.Print(http.Serve(l, change.Registry(change.Columns(change.Least)))) }()
+		o.registry = url
+		stops = append(stops, end)
 	}
 	return stop, nil
 }
 
 // freePort finds a port that is free together with the one above it, which the broker's controller takes.
 func freePort() (string, error) {
+	ctx := context.Background()
+	var config net.ListenConfig
 	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return "", err
 		}
-		port := l.Addr().(*net.TCPAddr).Port
-		above, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
-		l.Close()
-		if err == nil {
-			above.Close()
-			return fmt.Sprint(port), nil
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			return "", errors.Join(err, l.Close())
+		}
+		n, err := strconv.Atoi(port)
+		if err != nil {
+			return "", errors.Join(err, l.Close())
+		}
+		above, busy := config.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", n+1))
+		if busy == nil {
+			err = above.Close()
+		}
+		if err = errors.Join(err, l.Close()); err != nil || busy == nil {
+			return port, err
 		}
 	}
 	return "", errors.New("no two free ports in a row")

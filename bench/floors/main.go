@@ -42,16 +42,38 @@ func main() {
 	n := flag.Int("n", 100_000, "events, after as many that make the hot rows")
 	rounds := flag.Int("rounds", 5, "rounds")
 	only := flag.String("only", "", "stages whose name has this in it")
+	other := flag.Bool("serve", false, "be the process that the stages at both ends talk to: they start it")
 	flag.Parse()
-	if err := run(*n, *rounds, *only); err != nil {
+	ctx, f := context.Background(), run
+	if *other {
+		f = func(ctx context.Context, n, _ int, _ string) error { return serve(ctx, n) }
+	}
+	if err := f(ctx, *n, *rounds, *only); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(n, rounds int, only string) error {
+func run(ctx context.Context, n, rounds int, only string) error {
 	runtime.GOMAXPROCS(1)
-	stages, err := makeStages(n)
+	folder, err := os.MkdirTemp("", "sink-floors-")
 	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // the system clears what is left
+	ends, stop, err := startOutside(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	stages, err := makeStages(ctx, n)
+	if err != nil {
+		return err
+	}
+	add := func(name, unit string, n int, run func() error) *stage {
+		stages = append(stages, &stage{name: name, unit: unit, n: n, run: run})
+		return stages[len(stages)-1]
+	}
+	if err := addOutside(add, ends, n, folder); err != nil {
 		return err
 	}
 	stages = slices.DeleteFunc(stages, func(s *stage) bool { return !strings.Contains(s.name, only) })
@@ -110,7 +132,7 @@ func records(format, mix string, n int) ([]debezium.Record, error) {
 	}
 }
 
-func makeStages(n int) ([]*stage, error) {
+func makeStages(ctx context.Context, n int) ([]*stage, error) {
 	var stages []*stage
 	add := func(name, unit string, n int, run func() error) *stage {
 		s := &stage{name: name, unit: unit, n: n, run: run}
@@ -144,11 +166,17 @@ func makeStages(n int) ([]*stage, error) {
 		if err != nil {
 			return nil, err
 		}
-		cfg, stop, err := decoding(format)
-		if err != nil {
-			return nil, err
+		var cfg debezium.Config
+		if format == "avro" {
+			url, stop, err := change.ServeRegistry(ctx, change.Columns(change.Least))
+			if err != nil {
+				return nil, err
+			}
+			defer stop()
+			if cfg.Registry, err = debezium.NewRegistry(debezium.RegistryConfig{URL: url}); err != nil {
+				return nil, err
+			}
 		}
-		defer stop()
 		d := &decoder{schema: schema, Decoder: debezium.NewDecoder(cfg)}
 		batch := table.NewBatch(schema.Fields)
 		add(fmt.Sprintf("decode %s, sink (%d bytes)", format, size(list)/len(list)), "event", n, func() error {

@@ -9,17 +9,15 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sink/bench/internal/change"
+	"sink/bench/internal/embedded"
 	"sink/connector"
 	"sink/table"
 	"sink/table/manifest"
@@ -46,67 +44,44 @@ func main() {
 }
 
 func run(o *options) error {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(4, "orders"), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
-	if err != nil {
-		return err
-	}
-	defer cluster.Close()
-	schema, err := change.Schema(change.Columns(o.Columns))
-	if err != nil {
-		return err
-	}
-	seen := &watched{Store: object.NewMem(), delay: o.delay, sent: map[int32][]time.Time{}}
-	c, err := connector.New(connector.Config{
-		Kafka: []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()[0])}, Group: "bench", Protocol: connector.Classic, Start: connector.Earliest,
-		Store: seen, Memory: 256 << 20, Checkpoint: connector.Checkpoint{Interval: o.interval, Bytes: 128 << 20, Records: 1_000_000},
-		Tables: []connector.Table{{
-			Topics: []string{"orders"}, Name: "bench.orders", PrimaryKey: schema.PrimaryKeys, Columns: schema.Fields, Options: schema.Options,
-			OnError: connector.Fail, OnMissingBefore: connector.Fail, OnTruncate: connector.Fail, SchemaChange: connector.Evolve,
-		}},
-		StopWithin: 30 * time.Second, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel),
-	})
-	if err != nil {
-		return err
-	}
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	broker, err := embedded.NewBroker()
+	if err != nil {
+		return err
+	}
+	defer broker.Close()
+	seen := &watched{Store: object.NewMem(), delay: o.delay, sent: map[int32][]time.Time{}}
+	cfg, end, err := broker.Config(ctx, "json", o.Columns, "4", seen)
+	if err != nil {
+		return err
+	}
+	defer end()
+	cfg.Checkpoint.Interval = o.interval
+	c, err := connector.New(cfg)
+	if err != nil {
+		return err
+	}
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	err = produce(o, cluster.ListenAddrs()[0], seen)
-	stop()
+	running, leave := context.WithCancel(ctx)
+	defer leave()
+	go func() { ended <- c.Run(running) }()
+	err = broker.Fill(ctx, o.Options, "json", o.pace(), seen.acknowledged)
+	leave()
 	if err = errors.Join(err, <-ended); err != nil {
 		return err
 	}
 	return seen.report(o)
 }
 
-// produce sends events at the rate, in slices of 10 ms.
-func produce(o *options, address string, seen *watched) error {
-	encoder, err := change.NewEncoder("json", change.Columns(o.Columns))
-	if err != nil {
-		return err
-	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("orders"), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), kgo.ProducerLinger(0))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	stream := change.NewStream(o.Options)
-	began, sent := time.Now(), 0
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for ev, ok := stream.Next(); ok; {
-		for due := int(time.Since(began).Seconds() * float64(o.rate)); ok && sent < due; sent++ {
-			client.Produce(context.Background(), &kgo.Record{Key: encoder.Key(nil, &ev), Value: encoder.Value(nil, &ev)}, func(r *kgo.Record, err error) {
-				if err != nil {
-					log.Fatal(err)
-				}
-				seen.acknowledged(r)
-			})
-			ev, ok = stream.Next()
+// pace returns what waits until the next event is due, in steps of 10 ms.
+func (o *options) pace() func(sent int) {
+	began, due := time.Now(), 0
+	return func(sent int) {
+		for ; sent >= due; due = int(time.Since(began).Seconds() * float64(o.rate)) {
+			time.Sleep(10 * time.Millisecond)
 		}
-		<-tick.C
 	}
-	return client.Flush(context.Background())
 }
 
 // watched is a store that notes when the records become visible that snapshots cover.

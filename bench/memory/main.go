@@ -5,11 +5,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,14 +20,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rs/zerolog"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sink/bench/internal/change"
+	"sink/bench/internal/embedded"
 	"sink/connector"
-	"sink/debezium"
-	"sink/table"
 	"sink/table/object"
 )
 
@@ -64,20 +61,23 @@ func main() {
 }
 
 func run(o *options) error {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(4, "orders"), kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+	ctx := context.Background()
+	broker, err := embedded.NewBroker()
 	if err != nil {
 		return err
 	}
-	defer cluster.Close()
-	if err := fill(o, cluster.ListenAddrs()[0]); err != nil {
+	defer broker.Close()
+	if err := broker.Fill(ctx, o.Options, o.format, nil, nil); err != nil {
 		return fmt.Errorf("fill the topic: %w", err)
 	}
-	cfg, err := configure(o, cluster.ListenAddrs()[0])
+	store := &counting{Store: object.NewMem(), delay: o.delay}
+	cfg, end, err := broker.Config(ctx, o.format, o.Columns, o.buckets, store)
 	if err != nil {
 		return err
 	}
-	store := &counting{Store: object.NewMem(), delay: o.delay}
-	cfg.Store = store
+	defer end()
+	cfg.UntilEnd, cfg.Memory, cfg.Encoders = true, o.memory, o.encoders
+	cfg.Checkpoint.Interval, cfg.Checkpoint.Records = o.interval, o.records
 	fetched := &firstFetch{}
 	cfg.Kafka = append(cfg.Kafka, kgo.WithHooks(fetched))
 	runtime.GOMAXPROCS(o.procs)
@@ -93,10 +93,9 @@ func run(o *options) error {
 		return err
 	}
 	before := now()
-	err = c.Run(context.Background())
+	err = c.Run(ctx)
 	after := now()
-	stop()
-	if err != nil {
+	if err = errors.Join(err, stop()); err != nil {
 		return err
 	}
 	stats := c.Stats().Tables[0]
@@ -109,90 +108,27 @@ func run(o *options) error {
 	return nil
 }
 
-// fill puts the records into the broker.
-func fill(o *options, address string) error {
-	encoder, err := change.NewEncoder(o.format, change.Columns(o.Columns))
-	if err != nil {
-		return err
-	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("orders"), kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), kgo.MaxBufferedBytes(64<<20))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	ctx := context.Background()
-	stream := change.NewStream(o.Options)
-	for ev, ok := stream.Next(); ok; ev, ok = stream.Next() {
-		client.Produce(ctx, &kgo.Record{Key: encoder.Key(nil, &ev), Value: encoder.Value(nil, &ev)}, func(_ *kgo.Record, err error) {
-			if err != nil {
-				log.Fatal(err)
-			}
-		})
-	}
-	return client.Flush(ctx)
-}
-
-// configure returns what the service would make of a sink.yaml with the defaults.
-func configure(o *options, address string) (connector.Config, error) {
-	mapping := connector.Table{
-		Topics: []string{"orders"}, Name: "bench.orders", PrimaryKey: []string{"id"}, Options: map[string]string{"bucket": o.buckets},
-		OnError: connector.Fail, OnMissingBefore: connector.Fail, OnTruncate: connector.Fail, SchemaChange: connector.Evolve,
-		Types: debezium.Types{Decimal: debezium.DecimalString},
-	}
-	if o.format == "json" { // the others declare their columns
-		for _, column := range change.Columns(o.Columns) {
-			t, err := table.ParseType(column.Paimon())
-			if err != nil {
-				return connector.Config{}, err
-			}
-			mapping.Columns = append(mapping.Columns, table.Field{Name: column.Name, Type: t})
-		}
-	}
-	if o.format == "avro" {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return connector.Config{}, err
-		}
-		go func() { log.Fatal(http.Serve(l, change.Registry(change.Columns(o.Columns)))) }()
-		if mapping.Decoding.Registry, err = debezium.NewRegistry(debezium.RegistryConfig{URL: "http://" + l.Addr().String()}); err != nil {
-			return connector.Config{}, err
-		}
-	}
-	return connector.Config{
-		Kafka: []kgo.Opt{kgo.SeedBrokers(address), kgo.FetchMaxBytes(16 << 20), kgo.FetchMaxPartitionBytes(1 << 20)},
-		Group: "bench", Protocol: connector.Classic, Start: connector.Earliest, Memory: o.memory, Encoders: o.encoders,
-		Checkpoint: connector.Checkpoint{Interval: o.interval, Bytes: 128 << 20, Records: o.records},
-		Tables:     []connector.Table{mapping}, UntilEnd: true, StopWithin: 30 * time.Second, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel),
-	}, nil
-}
-
 // observe starts the profiles and traces that were asked for; stop writes them.
-func observe(o *options) (stop func(), err error) {
-	var stops []func()
-	create := func(name string) *os.File {
+func observe(o *options) (stop func() error, err error) {
+	var stops []func() error
+	begin := func(name string, start func(io.Writer) error, end func(io.Writer) error) {
 		if name == "" || err != nil {
-			return nil
+			return
 		}
 		var f *os.File
-		f, err = os.Create(name)
-		return f
-	}
-	if f := create(o.cpuProfile); f != nil {
-		err = pprof.StartCPUProfile(f)
-		stops = append(stops, pprof.StopCPUProfile, func() { f.Close() })
-	}
-	if f := create(o.traceOut); f != nil {
-		err = trace.Start(f)
-		stops = append(stops, trace.Stop, func() { f.Close() })
-	}
-	if f := create(o.memProfile); f != nil {
-		stops = append(stops, func() { _ = pprof.Lookup("allocs").WriteTo(f, 0); f.Close() })
-	}
-	return func() {
-		for _, f := range stops {
-			f()
+		if f, err = os.Create(name); err == nil {
+			err = start(f)
+			stops = append(stops, func() error { return errors.Join(end(f), f.Close()) })
 		}
+	}
+	begin(o.cpuProfile, pprof.StartCPUProfile, func(io.Writer) error { pprof.StopCPUProfile(); return nil })
+	begin(o.traceOut, trace.Start, func(io.Writer) error { trace.Stop(); return nil })
+	begin(o.memProfile, func(io.Writer) error { return nil }, func(w io.Writer) error { return pprof.Lookup("allocs").WriteTo(w, 0) })
+	return func() (err error) {
+		for _, f := range stops {
+			err = errors.Join(err, f())
+		}
+		return err
 	}, err
 }
 

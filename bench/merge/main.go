@@ -134,7 +134,7 @@ func (o *options) peer(original, name string) (float64, error) {
 		args = append(args, dir)
 	}
 	var out bytes.Buffer
-	c := exec.Command(filepath.Join(o.root, "bench/peers/run"), args...)
+	c := exec.CommandContext(context.Background(), filepath.Join(o.root, "bench/peers/run"), args...)
 	c.Stdout, c.Stderr = &out, os.Stderr
 	if err := c.Run(); err != nil {
 		return 0, fmt.Errorf("paimon %s: %w", name, err)

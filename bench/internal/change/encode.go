@@ -3,7 +3,6 @@ package change
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strconv"
 )
 
@@ -65,22 +64,6 @@ func (e *Encoder) close(dst []byte) []byte {
 		dst = append(dst, '}')
 	}
 	return dst
-}
-
-// Registry answers as a schema registry that has the Avro schemas of a table.
-func Registry(columns []Column) http.Handler {
-	schemas := map[string]object{strconv.Itoa(keyID): avroKey(), strconv.Itoa(valueID): avroEnvelope(columns)}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /schemas/ids/{id}", func(w http.ResponseWriter, r *http.Request) {
-		schema, ok := schemas[r.PathValue("id")]
-		if !ok {
-			http.Error(w, `{"error_code":40403,"message":"Schema not found"}`, http.StatusNotFound)
-			return
-		}
-		w.Header().Set("Content-Type", "application/vnd.schemaregistry.v1+json")
-		_, _ = w.Write(compact(object{{"schema", string(compact(schema))}}))
-	})
-	return mux
 }
 
 // object is JSON whose members keep their order.

@@ -69,7 +69,10 @@ func (w *Writer) Write(o io.Writer, c *Columns, rows []int32) error {
 		}
 	}
 	f := file.NewParquetWriter(o, w.root, file.WithWriterProps(w.props))
-	group := f.AppendRowGroup()
+	group, err := f.AppendRowGroupChecked()
+	if err != nil {
+		return err
+	}
 	i64s := [15][]int64{0: c.IDs, 1: c.Seqs, 3: c.IDs, 8: c.Cents, 11: c.Created, 12: c.Updated}
 	i32s := [15][]int32{2: c.Kinds, 4: c.Customers, 5: c.Products, 6: c.Quantities, 7: c.Region}
 	for k := 0; k < 15; k++ {
