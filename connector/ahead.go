@@ -68,6 +68,7 @@ type lane struct {
 	plans    map[*debezium.Shape]*plan
 	record   debezium.Record
 	frame    debezium.Frame
+	rereads  rereads
 }
 
 // permit has a lane bind a plan for a shape of its own decoder's.
@@ -154,7 +155,7 @@ func (l *lanes) take(w *worker) *ahead {
 	if n := len(l.idle); n > 0 {
 		in, l.idle = l.idle[n-1], l.idle[:n-1]
 	} else {
-		in = &lane{w: w, decoders: map[string]*debezium.Decoder{}}
+		in = &lane{w: w, decoders: map[string]*debezium.Decoder{}, rereads: rereads{told: w.intake.rereads.told}}
 	}
 	if in.schema != l.schema {
 		in.schema, in.plans = l.schema, map[*debezium.Shape]*plan{}
@@ -245,6 +246,10 @@ func (l *lane) complete(a *ahead, p *plan, event debezium.Event) (r reading, ok 
 	f := &l.frame
 	r = reading{what: readRows, op: event.Op, before: event.Before, plain: f.Shape == nil && f.Kind == debezium.KindChange, source: len(a.sources)}
 	r.moves = event.Op == debezium.OpUpdate && event.Rows == 2 && !l.w.cfg.Disjoint && differ(a.batch, event.First, p.key)
+	if l.rereads.meets(f, event.Op) && !l.schema.Append() { // to be told
+		a.batch.Truncate(event.First)
+		return reading{what: readLeft}, true
+	}
 	var source debezium.Source
 	var err error
 	if l.w.cfg.Deduplicate {

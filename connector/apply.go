@@ -35,10 +35,10 @@ func (w *worker) apply(r run) {
 			taken = 1
 			continue // another table of this topic is further behind
 		}
-		if taken = w.takeAhead(p, &r, i); taken == 0 {
-			if taken = 1; !w.takeOne(p, &r, i) {
-				return
-			}
+		if taken = w.takeAhead(p, &r, i); taken > 0 {
+			w.intake.rereads.within = false // somebody else has looked at what came
+		} else if taken = 1; !w.takeOne(p, &r, i) {
+			return
 		}
 		last := r.records[i+taken-1]
 		w.begins()
@@ -299,6 +299,9 @@ func (w *worker) change(p *partition) error {
 	}
 	if event.Unknown > 0 {
 		w.reportUnknown(plan)
+	}
+	if w.intake.rereads.meets(f, event.Op) && !w.appends() {
+		w.tellReread()
 	}
 	p.deleted = deletedBy(f)
 	if err := w.finish(plan, event.First, known); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"sink/debezium"
@@ -25,6 +26,7 @@ type intake struct {
 	letterBytes int64             // of their records
 	source      sourceMark        // of the record that was looked at last
 	passed      passedOver
+	rereads     rereads
 	// what identity returned last, and for which topic: it is asked for each update
 	identityOf, identity string
 }
@@ -38,7 +40,7 @@ type plan struct {
 }
 
 func newIntake() *intake {
-	return &intake{decoders: map[string]*debezium.Decoder{}, plans: map[*debezium.Shape]*plan{}, trust: map[string]string{}}
+	return &intake{decoders: map[string]*debezium.Decoder{}, plans: map[*debezium.Shape]*plan{}, trust: map[string]string{}, rereads: rereads{told: new(atomic.Bool)}}
 }
 
 // decoder returns the decoder of a topic.
