@@ -152,7 +152,7 @@ func textOfDecimal(c *cell, v *table.Vector, d decimal) error {
 }
 
 func textOfDate(c *cell, v *table.Vector, n int64) error {
-	c.buf = appendDate(c.buf[:0], n)
+	c.buf = table.AppendDate(c.buf[:0], n)
 	return setText(c, v, c.buf)
 }
 

@@ -32,8 +32,8 @@ var infinityTexts = map[string]bool{
 
 // What InfinityMax makes of them: the bounds of what SQL engines read.
 var (
-	lastDay  = daysOf(9999, 12, 31)
-	firstDay = daysOf(1, 1, 1)
+	lastDay  = table.DaysOf(9999, 12, 31)
+	firstDay = table.DaysOf(1, 1, 1)
 )
 
 // infinite appends what the policy says for an infinite date or timestamp.

@@ -1,6 +1,6 @@
 package debezium
 
-import "strconv"
+import "sink/table"
 
 // moment is a date and time of day as text has it.
 type moment struct {
@@ -17,39 +17,6 @@ const (
 	// maxYear is the largest year of java.time, whose text is read here.
 	maxYear = 999_999_999
 )
-
-// daysOf returns the days from 1970-01-01 to a date of the proleptic Gregorian calendar. The month is 1 to 12.
-func daysOf(year, month, day int64) int64 {
-	if month <= 2 {
-		year--
-		month += 12
-	}
-	era := year / 400
-	if year < 0 && year%400 != 0 {
-		era--
-	}
-	yearOfEra := year - era*400
-	dayOfYear := (153*(month-3)+2)/5 + day - 1
-	return era*146097 + yearOfEra*365 + yearOfEra/4 - yearOfEra/100 + dayOfYear - 719468
-}
-
-// civil is the inverse of daysOf.
-func civil(days int64) (year, month, day int64) {
-	days += 719468
-	era := days / 146097
-	if days < 0 && days%146097 != 0 {
-		era--
-	}
-	dayOfEra := days - era*146097
-	yearOfEra := (dayOfEra - dayOfEra/1460 + dayOfEra/36524 - dayOfEra/146096) / 365
-	dayOfYear := dayOfEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
-	m := (5*dayOfYear + 2) / 153
-	year, month, day = era*400+yearOfEra, m+3, dayOfYear-(153*m+2)/5+1
-	if month > 12 {
-		year, month = year+1, month-12
-	}
-	return year, month, day
-}
 
 func leap(year int64) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
 
@@ -102,7 +69,7 @@ func parseDate(b []byte) (days int64, rest []byte, ok bool) {
 	if month < 1 || month > 12 || day < 1 || day > 28 && day > daysInMonth(year, month) {
 		return 0, nil, false
 	}
-	return daysOf(year, month, day), b[i+6:], true
+	return table.DaysOf(year, month, day), b[i+6:], true
 }
 
 // parseClock reads HH:MM[:SS[.fraction]], up to 24:00:00, and returns what follows.
@@ -254,24 +221,10 @@ func parseSpan(b []byte) (nanos int64, ok bool) {
 	return nanos, true
 }
 
-// appendDate appends a date as java.time writes it: 2024-02-29, -0043-03-15, +10000-01-01.
-func appendDate(dst []byte, days int64) []byte {
-	year, month, day := civil(days)
-	switch {
-	case year < 0:
-		dst, year = append(dst, '-'), -year
-	case year > 9999:
-		dst = append(dst, '+')
-	}
-	dst = appendPadded(dst, year, 4)
-	dst = appendPadded(append(dst, '-'), month, 2)
-	return appendPadded(append(dst, '-'), day, 2)
-}
-
 // appendMoment appends 2024-02-29T12:34:56 and, unless they are zero, the decimals of the second that a unit has.
 func appendMoment(dst []byte, second, nano int64) []byte {
 	days := floorDiv(second, secondsPerDay)
-	dst = append(appendDate(dst, days), 'T')
+	dst = append(table.AppendDate(dst, days), 'T')
 	return appendClock(dst, second-days*secondsPerDay, nano)
 }
 
@@ -285,27 +238,18 @@ func appendSpan(dst []byte, nanos int64) []byte {
 }
 
 func appendClock(dst []byte, second, nano int64) []byte {
-	dst = appendPadded(dst, second/3600, 2)
-	dst = appendPadded(append(dst, ':'), second/60%60, 2)
-	dst = appendPadded(append(dst, ':'), second%60, 2)
+	dst = table.AppendDigits(dst, second/3600, 2)
+	dst = table.AppendDigits(append(dst, ':'), second/60%60, 2)
+	dst = table.AppendDigits(append(dst, ':'), second%60, 2)
 	switch {
 	case nano == 0:
 		return dst
 	case nano%1e6 == 0:
-		return appendPadded(append(dst, '.'), nano/1e6, 3)
+		return table.AppendDigits(append(dst, '.'), nano/1e6, 3)
 	case nano%1e3 == 0:
-		return appendPadded(append(dst, '.'), nano/1e3, 6)
+		return table.AppendDigits(append(dst, '.'), nano/1e3, 6)
 	}
-	return appendPadded(append(dst, '.'), nano, 9)
-}
-
-func appendPadded(dst []byte, n int64, width int) []byte {
-	var buf [20]byte
-	digits := strconv.AppendInt(buf[:0], n, 10)
-	for i := len(digits); i < width; i++ {
-		dst = append(dst, '0')
-	}
-	return append(dst, digits...)
+	return table.AppendDigits(append(dst, '.'), nano, 9)
 }
 
 func floorDiv(a, b int64) int64 {

@@ -75,10 +75,10 @@ func appendCanonicalAtom(dst []byte, t *Type, w int64, b []byte) []byte {
 	case Binary, VarBinary:
 		dst = base64.StdEncoding.AppendEncode(dst, b)
 	case Date:
-		dst = appendDate(dst, w)
+		dst = AppendDate(dst, w)
 	case Time:
 		dst = appendClock(dst, w/millisPerSecond)
-		dst = appendDigits(append(dst, '.'), w%millisPerSecond, 3)
+		dst = AppendDigits(append(dst, '.'), w%millisPerSecond, 3)
 	case Timestamp, LocalTimestamp:
 		seconds, nanos := timestampOf(t, w, b)
 		digits := 6

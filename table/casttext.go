@@ -25,7 +25,7 @@ func castToText(from, to *Type) castFunc {
 	case to.Root != VarChar || to.Length != MaxLength:
 		return nil // Paimon prints dates and times as STRING only
 	case from.Root == Date:
-		text = func(dst []byte, w int64, _ []byte) []byte { return appendDate(dst, w) }
+		text = func(dst []byte, w int64, _ []byte) []byte { return AppendDate(dst, w) }
 	case from.Root == Time:
 		text = func(dst []byte, w int64, _ []byte) []byte { return appendJavaTime(dst, w, from.Precision) }
 	case isTimestamp(from.Root):

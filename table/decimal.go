@@ -405,11 +405,11 @@ func appendDecimalCell(dst []byte, t *Type, w int64, b []byte) []byte {
 		if high.hi != 0 {
 			top, middle := high.div(powers[maxShortPrecision].lo)
 			dst = strconv.AppendUint(dst, top.lo, 10)
-			dst = appendDigits(dst, int64(middle), maxShortPrecision)
+			dst = AppendDigits(dst, int64(middle), maxShortPrecision)
 		} else {
 			dst = strconv.AppendUint(dst, high.lo, 10)
 		}
-		dst = appendDigits(dst, int64(low), maxShortPrecision)
+		dst = AppendDigits(dst, int64(low), maxShortPrecision)
 	}
 	return insertPoint(dst, at, t.Scale)
 }

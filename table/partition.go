@@ -100,7 +100,7 @@ func partitionText(t Type, v *Vector, legacy bool) (string, error) {
 		if legacy {
 			return strconv.FormatInt(word, 10), nil
 		}
-		return string(appendDate(nil, word)), nil
+		return string(AppendDate(nil, word)), nil
 	case Time:
 		if legacy {
 			return strconv.FormatInt(word, 10), nil

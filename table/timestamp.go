@@ -94,8 +94,8 @@ func ParseDate(b []byte) (days int64, ok bool) {
 	if negative {
 		year = -year
 	}
-	days = daysOf(year, int(month), int(day))
-	if y, m, d := civil(days); y != year || int64(m) != month || int64(d) != day {
+	days = DaysOf(year, month, day)
+	if y, m, d := civil(days); y != year || m != month || d != day {
 		return 0, false
 	}
 	return days, true

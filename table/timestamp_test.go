@@ -20,17 +20,17 @@ func TestCalendar(t *testing.T) {
 			days--
 		}
 		year, month, day := civil(days)
-		require.Equal(t, [3]int{at.Year(), int(at.Month()), at.Day()}, [3]int{int(year), month, day})
-		require.Equal(t, days, daysOf(year, month, day))
+		require.Equal(t, [3]int{at.Year(), int(at.Month()), at.Day()}, [3]int{int(year), int(month), int(day)})
+		require.Equal(t, days, DaysOf(year, month, day))
 		if year >= 0 && year <= 9999 {
 			require.Equal(t, at.Format("2006-01-02T15:04:05"), string(appendDateTime(nil, at.Unix(), 'T')))
 		}
-		got, ok := ParseDate(appendDate(nil, days))
+		got, ok := ParseDate(AppendDate(nil, days))
 		require.True(t, ok)
 		require.Equal(t, days, got)
 	}
 	for _, days := range []int64{math.MinInt32, math.MaxInt32} {
-		got, ok := ParseDate(appendDate(nil, days))
+		got, ok := ParseDate(AppendDate(nil, days))
 		require.True(t, ok)
 		require.Equal(t, days, got)
 	}

@@ -12,37 +12,31 @@ const (
 	nanosPerSecond  = 1_000_000_000
 )
 
-// civil returns the calendar date of a day number.
-func civil(days int64) (year int64, month, day int) {
-	z := days + 719_468
-	era := floorDiv(z, 146_097)
-	doe := z - era*146_097
-	yoe := (doe - doe/1460 + doe/36_524 - doe/146_096) / 365
-	doy := doe - (365*yoe + yoe/4 - yoe/100)
-	mp := (5*doy + 2) / 153
-	day = int(doy - (153*mp+2)/5 + 1)
-	month = int(mp) + 3
-	if month > 12 {
-		month -= 12
-	}
-	year = yoe + era*400
-	if month <= 2 {
-		year++
-	}
-	return year, month, day
-}
-
-// daysOf returns the day number of a calendar date.
-func daysOf(year int64, month, day int) int64 {
+// DaysOf returns the days from 1970-01-01 to a date. The month is 1 to 12.
+func DaysOf(year, month, day int64) int64 {
 	if month <= 2 {
 		year--
+		month += 12
 	}
 	era := floorDiv(year, 400)
-	yoe := year - era*400
-	mp := int64(month+9) % 12
-	doy := (153*mp+2)/5 + int64(day) - 1
-	doe := yoe*365 + yoe/4 - yoe/100 + doy
-	return era*146_097 + doe - 719_468
+	yearOfEra := year - era*400
+	dayOfYear := (153*(month-3)+2)/5 + day - 1
+	return era*146_097 + yearOfEra*365 + yearOfEra/4 - yearOfEra/100 + dayOfYear - 719_468
+}
+
+// civil is the inverse of DaysOf.
+func civil(days int64) (year, month, day int64) {
+	days += 719_468
+	era := floorDiv(days, 146_097)
+	dayOfEra := days - era*146_097
+	yearOfEra := (dayOfEra - dayOfEra/1460 + dayOfEra/36_524 - dayOfEra/146_096) / 365
+	dayOfYear := dayOfEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
+	m := (5*dayOfYear + 2) / 153
+	year, month, day = era*400+yearOfEra, m+3, dayOfYear-(153*m+2)/5+1
+	if month > 12 {
+		year, month = year+1, month-12
+	}
+	return year, month, day
 }
 
 func floorDiv(a, b int64) int64 {
@@ -69,8 +63,8 @@ func timestampOf(t *Type, w int64, b []byte) (seconds int64, nanos int32) {
 	return seconds, int32(millis-seconds*millisPerSecond)*nanosPerMilli + rest
 }
 
-// appendDate appends "2024-02-29" as java.time.LocalDate prints it: years beyond 9999 with a sign.
-func appendDate(b []byte, days int64) []byte {
+// AppendDate appends "2024-02-29" as java.time.LocalDate prints it: years beyond 9999 with a sign.
+func AppendDate(b []byte, days int64) []byte {
 	year, month, day := civil(days)
 	switch {
 	case year > 9999:
@@ -78,18 +72,18 @@ func appendDate(b []byte, days int64) []byte {
 		b = strconv.AppendInt(b, year, 10)
 	case year < 0:
 		b = append(b, '-')
-		b = appendDigits(b, -year, 4)
+		b = AppendDigits(b, -year, 4)
 	default:
-		b = appendDigits(b, year, 4)
+		b = AppendDigits(b, year, 4)
 	}
 	b = append(b, '-')
-	b = appendDigits(b, int64(month), 2)
+	b = AppendDigits(b, month, 2)
 	b = append(b, '-')
-	return appendDigits(b, int64(day), 2)
+	return AppendDigits(b, day, 2)
 }
 
-// appendDigits appends a number that is not negative in at least that many digits.
-func appendDigits(b []byte, n int64, width int) []byte {
+// AppendDigits appends a number that is not negative in at least that many digits.
+func AppendDigits(b []byte, n int64, width int) []byte {
 	at := len(b)
 	b = strconv.AppendInt(b, n, 10)
 	for len(b)-at < width {
@@ -102,17 +96,17 @@ func appendDigits(b []byte, n int64, width int) []byte {
 
 // appendClock appends "12:34:56" of a second of the day.
 func appendClock(b []byte, second int64) []byte {
-	b = appendDigits(b, second/3600, 2)
+	b = AppendDigits(b, second/3600, 2)
 	b = append(b, ':')
-	b = appendDigits(b, second/60%60, 2)
+	b = AppendDigits(b, second/60%60, 2)
 	b = append(b, ':')
-	return appendDigits(b, second%60, 2)
+	return AppendDigits(b, second%60, 2)
 }
 
 // appendDateTime appends date and clock with the given character between them.
 func appendDateTime(b []byte, seconds int64, between byte) []byte {
 	day := floorDiv(seconds, secondsPerDay)
-	b = appendDate(b, day)
+	b = AppendDate(b, day)
 	b = append(b, between)
 	return appendClock(b, seconds-day*secondsPerDay)
 }
@@ -130,11 +124,11 @@ func appendLocalDateTime(b []byte, seconds int64, nanos int32) []byte {
 	b = append(b, '.')
 	switch {
 	case nanos%1_000_000 == 0:
-		return appendDigits(b, int64(nanos/1_000_000), 3)
+		return AppendDigits(b, int64(nanos/1_000_000), 3)
 	case nanos%1000 == 0:
-		return appendDigits(b, int64(nanos/1000), 6)
+		return AppendDigits(b, int64(nanos/1000), 6)
 	}
-	return appendDigits(b, int64(nanos), 9)
+	return AppendDigits(b, int64(nanos), 9)
 }
 
 // appendSQLTimestamp is "2024-01-01 00:00:00.120" with as many decimals as the precision, as
@@ -149,7 +143,7 @@ func appendFraction(b []byte, nanos int32, digits int) []byte {
 	if digits == 0 {
 		return b
 	}
-	b = appendDigits(append(b, '.'), int64(nanos), 9)
+	b = AppendDigits(append(b, '.'), int64(nanos), 9)
 	return b[:len(b)-9+digits]
 }
 
