@@ -44,6 +44,7 @@ var options = map[string]option{
 	// What the rows mean.
 	"merge-engine":                                   {value: Deduplicate, accepts: []string{Deduplicate, PartialUpdate, Aggregation}, refusal: "the sink has no such merge engine"},
 	"changelog-producer":                             {value: "none", accepts: []string{"none", "input"}, refusal: "the sink writes the changelog that comes in, and makes none by itself"},
+	"force-lookup":                                   {kind: optionTruth, value: "false", accepts: []string{"false"}, refusal: "readers would take each level for a sum of those above it"},
 	"sequence.field":                                 {},
 	"sequence.field.sort-order":                      {value: "ascending", accepts: []string{"ascending", "descending"}, refusal: "it is no order"},
 	"ignore-delete":                                  {kind: optionTruth, value: "false", former: []string{"first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"}},
@@ -127,7 +128,7 @@ var elsewhere = strings.Fields(`
 	continuous. cross-partition-upsert. data-file.external-paths.specific-fs data-file.external-paths.strategy
 	delete-file.thread-num delete.force-produce-changelog deletion-vector. deletion-vectors. disable-explicit-type-casting
 	dynamic-bucket. dynamic-partition-overwrite end-input. fields. file-index. file-operation. file-reader-async-threshold
-	file.block-size first-row. force-lookup full-compaction. hive.
+	file.block-size first-row. full-compaction. hive.
 	incremental- index-file-in-data-file-dir local- log. lookup- lookup. manifest.delete-file-drop-stats
 	materialized-table. metadata.iceberg. metadata.stats-keep-first-n-columns metastore. orc.
 	owner page-size parquet. partial-update. partition partition. path primary-key query-auth. read. scan.

@@ -6,7 +6,8 @@
 // [Table.Plan] folds the manifests of a snapshot into splits, one a bucket. [Plan.Rows] reads each split: its files,
 // sorted by their lowest key, fall into sections whose key ranges do not overlap; the files of a section fall into
 // sorted runs, files whose ranges do not overlap each other; the runs of a section are merged by key, and of the
-// rows of one key the newest wins. A winner of kind -U or -D is no row.
+// rows of one key the newest wins. A winner of kind -U or -D is no row. Where compactions look up higher levels, of the rows from
+// level 1 on only that of the lowest level counts.
 //
 // In an append table, one without a primary key, nothing is merged: the files of a bucket come in the order of the manifest.
 //

@@ -21,6 +21,10 @@ type Options struct {
 	Columns []string // nil: all, in the order of the schema
 	Ordered bool     // by primary key, over all buckets; else bucket by bucket. An append table has no such order
 	Where   Where    // which rows; nil: all
+
+	// Retractions keeps rows of kind -U and -D, too: keys of which the newest row takes away what older ones, that may still be there,
+	// have said.
+	Retractions bool
 }
 
 // Fields returns the fields of the rows that options ask for; an error names a column that is not there.
@@ -74,6 +78,7 @@ func (p *Plan) eachBatch(ctx context.Context, o Options, fn func(*Split, *table.
 		if err != nil {
 			return err
 		}
+		r.retractions = o.Retractions
 		more, err := r.each(fn)
 		if err = errors.Join(err, choose.failed(), r.Close()); err != nil || !more {
 			return err
@@ -140,6 +145,8 @@ type splitReader struct {
 	rows     table.Batch
 	raw      bool
 	inserts  []table.Kind
+
+	retractions bool // are kept
 }
 
 // open returns a reader of a split. It opens no file yet.
@@ -182,20 +189,26 @@ func (p *Plan) sections(files []table.File) ([]datafile.Section, error) {
 // files are wanted.
 func (p *Plan) openSection(ctx context.Context, s datafile.Section, c *columns, choose *chooser, ranges rangesOf) (datafile.Source, error) {
 	merged := len(s) > 1
-	sources := make([]datafile.Source, len(s))
-	for i, files := range s {
-		if !merged {
-			var err error
-			if files, err = choose.keepRun(files, ranges); err != nil {
-				return nil, err
-			}
-		}
-		sources[i] = datafile.Chain(len(files), func(i int) (datafile.Source, error) {
+	open := func(files datafile.Run) datafile.Source {
+		return datafile.Chain(len(files), func(i int) (datafile.Source, error) {
 			return p.Table.openFile(ctx, files[i], c, choose, merged)
 		})
 	}
-	if len(s) == 1 {
-		return sources[0], nil
+	if !merged {
+		files, err := choose.keepRun(s[0], ranges)
+		if err != nil {
+			return nil, err
+		}
+		return open(files), nil
+	}
+	if looks, err := looksUp(p.Schema); err != nil {
+		return nil, err
+	} else if looks {
+		return p.openLevels(s, c, open)
+	}
+	sources := make([]datafile.Source, len(s))
+	for i, files := range s {
+		sources[i] = open(files)
 	}
 	return datafile.NewMerger(c.merge, sources)
 }
@@ -293,9 +306,9 @@ func (r *splitReader) allInserts(n int) []table.Kind {
 	return r.inserts[:n:n]
 }
 
-// dropRetractions returns what was read without the rows of kind -U and -D.
+// dropRetractions returns what was read without the rows of kind -U and -D, unless they are wanted.
 func (r *splitReader) dropRetractions() *table.Batch {
-	if !slices.ContainsFunc(r.read.Kinds, table.Kind.Retracts) {
+	if r.retractions || !slices.ContainsFunc(r.read.Kinds, table.Kind.Retracts) {
 		return r.read
 	}
 	r.kept.Reset()
