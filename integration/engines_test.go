@@ -156,6 +156,8 @@ func TestMergeEngines(t *testing.T) {
 				compactByJava(t, ours)
 				requireSameTables(t, ours, java, "after each compacted the other's")
 				ours.fsck(t, "--replay", "none")
+				requireReplayed(t, ours)
+				requireReplayed(t, java)
 			}
 		}
 	}

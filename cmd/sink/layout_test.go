@@ -27,7 +27,7 @@ var layout = map[string][]string{
 	},
 	"config":                  {},
 	"connector":               {"debezium", "connector/compute", "table", "table/object", "table/scan", "flush", "commit", "commit/expire", "connector/upkeep"},
-	"table/verify":            {"table", "table/object", "table/datafile", "table/manifest", "table/scan"},
+	"table/verify":            {"table", "table/object", "table/datafile", "table/manifest", "table/scan", "table/merge"},
 	"debezium":                {"table"},
 	"connector/compute":       {"table"},
 	"table":                   {},

@@ -21,6 +21,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		format  outputFormat
 		options verify.Options
 		replay  string
+		memory  string
 		strict  bool
 	)
 	cmd := a.command(&cobra.Command{
@@ -31,8 +32,13 @@ keys, order, buckets, partitions, sequence numbers, statistics), and that the ch
 gives exactly the rows of each later one.
 
 Each line is a finding: a fault, a warning (legal but seldom meant), or an orphan (a file that nothing names). It ends with 1 when there
-is a fault; with --strict also for warnings and orphans. The rows of the table are held in memory for the replay: --replay none leaves
-it out. Nothing is changed. While a table is written, files that are not committed yet show as orphans.`,
+is a fault; with --strict also for warnings and orphans. Nothing is changed. While a table is written, files that are not committed yet
+show as orphans.
+
+The replay merges the changelog as the table's merge engine does. It takes one bucket after the other and holds its rows in memory, up to
+--memory: the files of a larger bucket are read several times. Without changelog producer the files of level 0 are replayed, and with
+lookup or full-compaction the rows of files that are not compacted are left out: the changelog does not tell of them yet. Not replayed are
+tables with record-level.expire-time, and those whose rows the sink does not read, such as those with deletion vectors; a line says so.`,
 		Example: `  sink verify shop.orders -c sink.yaml
   sink verify shop.orders -c sink.yaml --replay last -o json
   sink verify shop.orders --warehouse s3://lake/warehouse --replay all --from 4711`,
@@ -42,6 +48,10 @@ it out. Nothing is changed. While a table is written, files that are not committ
 			case verify.ReplayAll, verify.ReplayLast, verify.ReplayNone:
 			default:
 				return misusef("--replay %s is none of all, last, none", replay)
+			}
+			var err error
+			if options.MemoryBytes, err = table.ParseMemorySize(memory); err != nil || options.MemoryBytes < 1 {
+				return misusef("--memory %s is no size such as 256mb", memory)
 			}
 			store, path, err := where.openTable(cmd.Context(), args[0])
 			if err != nil {
@@ -55,6 +65,7 @@ it out. Nothing is changed. While a table is written, files that are not committ
 	f := cmd.Flags()
 	f.StringVar(&replay, "replay", string(verify.ReplayAll), "compare the replayed changelog with the rows of: all snapshots, the last, or none")
 	f.Int64Var(&options.From, "from", 0, "snapshot whose rows the replay begins with (default the first that is left)")
+	f.StringVar(&memory, "memory", "256mb", "how much the rows of the replay may take")
 	f.BoolVar(&strict, "strict", false, "warnings and orphans make it fail, too")
 	_ = cmd.RegisterFlagCompletionFunc("replay", cobra.FixedCompletions([]string{"all", "last", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -223,7 +223,7 @@ func (s *stream) explain(ctx context.Context, id int64, err error) error {
 
 // read hands out the changes of a snapshot.
 func (s *stream) read(ctx context.Context, snapshot *manifest.Snapshot) error {
-	files, err := s.files(ctx, snapshot)
+	files, err := s.t.ChangeFiles(ctx, snapshot)
 	if err != nil {
 		return err
 	}
@@ -242,14 +242,14 @@ func (s *stream) read(ctx context.Context, snapshot *manifest.Snapshot) error {
 	return nil
 }
 
-// files returns the files that hold the changes of a snapshot. Tables without a changelog producer have them in the data
-// files of APPEND snapshots.
-func (s *stream) files(ctx context.Context, snapshot *manifest.Snapshot) ([]table.File, error) {
-	if strings.EqualFold(s.t.schema.Option("changelog-producer"), "none") {
+// ChangeFiles returns the files that hold the changes of a snapshot, in the order of the manifest. Tables without a changelog
+// producer have them in the data files of APPEND snapshots.
+func (t *Table) ChangeFiles(ctx context.Context, snapshot *manifest.Snapshot) ([]table.File, error) {
+	if strings.EqualFold(t.schema.Option("changelog-producer"), "none") {
 		if snapshot.CommitKind != manifest.Append {
 			return nil, nil
 		}
-		entries, err := manifest.ReadDelta(ctx, s.t.store, s.t.path, snapshot, nil)
+		entries, err := manifest.ReadDelta(ctx, t.store, t.path, snapshot, nil)
 		var files []table.File
 		for i := range entries {
 			if entries[i].Kind == manifest.Add {
@@ -258,10 +258,10 @@ func (s *stream) files(ctx context.Context, snapshot *manifest.Snapshot) ([]tabl
 		}
 		return files, err
 	}
-	if snapshot.CommitKind == manifest.Overwrite && strings.EqualFold(s.t.schema.Options["streaming-read-overwrite"], "true") {
-		return nil, s.t.unsupported("snapshot %d is an OVERWRITE and option streaming-read-overwrite is true", snapshot.ID)
+	if snapshot.CommitKind == manifest.Overwrite && strings.EqualFold(t.schema.Options["streaming-read-overwrite"], "true") {
+		return nil, t.unsupported("snapshot %d is an OVERWRITE and option streaming-read-overwrite is true", snapshot.ID)
 	}
-	return manifest.ReadChangelog(ctx, s.t.store, s.t.path, snapshot, nil)
+	return manifest.ReadChangelog(ctx, t.store, t.path, snapshot, nil)
 }
 
 func (s *stream) readFile(ctx context.Context, id int64, split *Split, f *table.File, constant *constants) (err error) {

@@ -12,9 +12,12 @@ import (
 )
 
 // appendTables returns the append tables that Paimon wrote (table/scan/testdata).
-func appendTables(t *testing.T) *object.Mem {
+func appendTables(t *testing.T) *object.Mem { return scanTables(t, "append-1.3.1.tar.gz") }
+
+// scanTables returns the tables of an archive of table/scan/testdata.
+func scanTables(t *testing.T, archive string) *object.Mem {
 	store := object.NewMem()
-	require.NoError(t, goldentest.Walk("../scan/testdata/append-1.3.1.tar.gz", func(name string, content []byte) error {
+	require.NoError(t, goldentest.Walk("../scan/testdata/"+archive, func(name string, content []byte) error {
 		return store.Put(t.Context(), name, content)
 	}))
 	return store

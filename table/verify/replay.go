@@ -2,7 +2,10 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"sink/table"
@@ -10,50 +13,93 @@ import (
 	"sink/table/scan"
 )
 
+// The replay takes one bucket after the other, and of a bucket that is too large for [Options.MemoryBytes] a share of its keys at a
+// time: then its files are read as many times. What the changes are, and what they must give, depends on the table:
+//
+//	changelog-producer            the changes are                          they must give
+//	lookup, full-compaction       each row before and after                the rows of the compacted files (the highest level for
+//	                                                                       full-compaction): the others are not in the changelog yet
+//	input, none, or append table  what was written: the merge engine       the rows
+//	                              makes rows of it (see remerge)
+//
+// With merge-engine deduplicate and without sequence.field what was written is also a changelog of rows, so that images which do not fit
+// are seen.
+
+// defaultReplayBytes is the memory for the rows of a replay.
+const defaultReplayBytes = 256 << 20
+
 // replayer applies the changelog to rows.
 type replayer struct {
 	*checker
-	table     *scan.Table
-	fields    []table.Field
-	primary   *table.KeyEncoder
-	rows      map[string]string // by key: canonical JSON
-	equal     map[string]int    // an append table: how many rows have a text
-	updating  map[string]bool   // keys whose -U has come
-	warned    map[string]bool   // by code and snapshot
-	key, text []byte
+	table   *scan.Table
+	fields  []table.Field
+	primary *table.KeyEncoder
+	level   int32 // only files from this level on hold what the changes give; 0: all, topLevel: the highest
+	images  bool  // changes are rows before and after: those that do not fit are warned of
+	engine  bool  // rows come out of the merge engine
+	skips   bool  // retractions change nothing (ignore-delete)
+
+	failedAt int64 // the snapshot of the first fault; 0: none
+	warned   map[string]bool
+	text     []byte
 }
+
+// topLevel stands for the highest level.
+const topLevel = -1
 
 // replay compares the changelog with the rows: applied to nothing, when it is whole, or to the rows of the first snapshot,
 // it gives the rows of each later one.
 func (c *checker) replay(ctx context.Context, snapshots []*manifest.Snapshot) error {
-	s := c.schema
 	if c.options.Replay == ReplayNone || len(snapshots) == 0 {
 		return nil
 	}
-	if s.Append() {
-		return c.replayWith(ctx, snapshots)
-	}
-	if !strings.EqualFold(s.Option("ignore-delete"), "false") || !strings.EqualFold(s.Option("merge-engine"), "deduplicate") || strings.EqualFold(s.Option("changelog-producer"), "none") ||
-		s.Option("sequence.field") != "" || s.Options["record-level.expire-time"] != "" {
-		c.report(Info, "replay", "changelog", "not replayed: it needs merge-engine deduplicate, a changelog producer, and neither sequence.field nor ignore-delete")
+	if c.schema.Options["record-level.expire-time"] != "" {
+		c.report(Info, "replay", "changelog", "not replayed: with record-level.expire-time rows go that no change has taken away")
 		return nil
 	}
-	return c.replayWith(ctx, snapshots)
-}
-
-func (c *checker) replayWith(ctx context.Context, snapshots []*manifest.Snapshot) error {
-	s := c.schema
 	t, err := scan.Open(ctx, c.store, c.path)
 	if err != nil {
 		c.fault("replay", "changelog", "cannot be read: %v", err)
 		return nil
 	}
+	s := c.schema
 	primary := s.Indexes(s.PrimaryKeys)
 	r := &replayer{
-		checker: c, table: t, fields: s.Fields, primary: table.NewKeyEncoder(s.TypesOf(primary), primary),
-		updating: map[string]bool{}, warned: map[string]bool{},
+		checker: c, table: t, fields: s.Fields, primary: table.NewKeyEncoder(s.TypesOf(primary), primary), warned: map[string]bool{},
+	}
+	if err := r.choose(); err != nil {
+		c.fault("replay", "changelog", "%v", err)
+		return nil
 	}
 	return r.run(ctx, snapshots)
+}
+
+// choose finds out what the changes are.
+func (r *replayer) choose() error {
+	s := r.schema
+	if s.Append() {
+		return nil
+	}
+	var err error
+	switch producer := strings.ToLower(s.Option("changelog-producer")); producer {
+	case "lookup":
+		r.level, r.images = 1, true
+		return nil
+	case "full-compaction":
+		r.level, r.images = topLevel, true
+		return nil
+	case "input":
+		r.images = true
+	case "none":
+	default:
+		return fmt.Errorf("option changelog-producer is %q, which is none", producer)
+	}
+	if r.engine = s.MergeEngine() != table.Deduplicate || len(s.SequenceFields()) > 0; r.engine {
+		return nil
+	}
+	r.skips, err = s.OptionBool("ignore-delete")
+	r.images = r.images && !r.skips
+	return err
 }
 
 func (r *replayer) run(ctx context.Context, snapshots []*manifest.Snapshot) error {
@@ -68,34 +114,20 @@ func (r *replayer) run(ctx context.Context, snapshots []*manifest.Snapshot) erro
 	case first == 1 || r.hasChangelog(1):
 		start = 0
 	}
-	var err error
-	if r.rows, r.equal, err = r.rowsAt(ctx, start); err != nil {
-		return r.unreadable(ctx, start, err)
+	h := &history{replayer: r, buckets: map[table.Bucket]*timeline{}}
+	compared, err := h.build(ctx, start, snapshots[len(snapshots)-1].ID)
+	if err != nil {
+		return err
 	}
-	last := snapshots[len(snapshots)-1].ID
-	for id := start + 1; id <= last; id++ {
-		s := r.snapshots[id]
-		if s != nil && s.CommitKind == manifest.Overwrite {
-			r.report(Info, "replay", fmt.Sprintf("snapshot %d", id), "an OVERWRITE is not in the changelog: it goes on from the rows after it")
-			if r.rows, r.equal, err = r.rowsAt(ctx, id); err != nil {
-				return r.unreadable(ctx, id, err)
-			}
-			continue
+	for _, b := range h.sorted() {
+		if err := r.replayBucket(ctx, b, h.buckets[b]); err != nil {
+			return err
 		}
-		if err := r.apply(ctx, id); err != nil {
-			return r.unreadable(ctx, id, err)
+	}
+	for _, id := range compared {
+		if r.failedAt == 0 || id < r.failedAt {
+			r.summary.Replayed++
 		}
-		if s == nil || r.options.Replay == ReplayLast && id < last {
-			continue
-		}
-		same, err := r.compare(ctx, id)
-		if err != nil {
-			return r.unreadable(ctx, id, err)
-		}
-		if !same {
-			return nil
-		}
-		r.summary.Replayed++
 	}
 	return nil
 }
@@ -106,47 +138,36 @@ func (r *replayer) hasChangelog(id int64) bool {
 	return ok
 }
 
-// unreadable makes a fault of an error.
+// failed notes a fault.
+func (r *replayer) failed(id int64, format string, args ...any) {
+	if r.failedAt == 0 || id < r.failedAt {
+		r.failedAt = id
+	}
+	r.fault("replay", fmt.Sprintf("snapshot %d", id), format, args...)
+}
+
+// unreadable makes a finding of an error.
 func (r *replayer) unreadable(ctx context.Context, id int64, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	r.fault("replay", fmt.Sprintf("snapshot %d", id), "cannot be read: %v", err)
+	if errors.Is(err, errors.ErrUnsupported) {
+		if r.failedAt == 0 || id < r.failedAt {
+			r.failedAt = id
+		}
+		r.report(Info, "replay", fmt.Sprintf("snapshot %d", id), "not replayed: %v", err)
+		return nil
+	}
+	r.failed(id, "cannot be read: %v", err)
 	return nil
 }
 
-// rowsAt returns the rows of a snapshot in the columns of the newest schema, as the changelog's are; none for 0. In an append
-// table it also returns how many there are of each.
-func (r *replayer) rowsAt(ctx context.Context, id int64) (rows map[string]string, equal map[string]int, err error) {
-	rows, equal = map[string]string{}, map[string]int{}
-	if id == 0 {
-		return rows, equal, nil
-	}
-	plan, err := r.table.Plan(ctx, scan.At{Snapshot: id}, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	plan.Schema = r.table.Schema()
-	for b, err := range plan.Rows(ctx, scan.Options{}) {
-		if err != nil {
-			return nil, nil, err
-		}
-		for i := range b.Len() {
-			rows[r.keyOf(b, i, equal)] = r.textOf(b, i)
-		}
-	}
-	return rows, equal, nil
-}
-
-// keyOf returns what tells a row from others: the primary key, or its text and how many of that have come.
-func (r *replayer) keyOf(b *table.Batch, i int, equal map[string]int) string {
+// keyOf returns what tells a row from others: the primary key, in an append table its text.
+func (r *replayer) keyOf(dst []byte, b *table.Batch, i int) []byte {
 	if r.schema.Append() {
-		text := r.textOf(b, i)
-		equal[text]++
-		return fmt.Sprint(text, equal[text])
+		return table.AppendCanonicalRow(dst, r.fields, b, i)
 	}
-	r.key = r.primary.Append(r.key[:0], b, i)
-	return string(r.key)
+	return r.primary.Append(dst, b, i)
 }
 
 func (r *replayer) textOf(b *table.Batch, i int) string {
@@ -154,76 +175,43 @@ func (r *replayer) textOf(b *table.Batch, i int) string {
 	return string(r.text)
 }
 
-// apply applies the changes of a snapshot. Images that do not fit the rows are legal input, so they only warn.
-func (r *replayer) apply(ctx context.Context, id int64) error {
+func (r *replayer) warnOnce(code string, id int64, format string, args ...any) {
 	where := fmt.Sprintf("snapshot %d", id)
-	for change, err := range r.table.Changes(ctx, scan.Start(id), scan.ChangeOptions{To: id}) {
-		if err != nil {
-			return err
-		}
-		if change.Snapshot != id {
-			break
-		}
-		for i := range change.Batch.Len() {
-			r.applyRow(where, change.Batch.Kinds[i], r.keyOf(change.Batch, i, r.equal), r.textOf(change.Batch, i))
-		}
-	}
-	return nil
-}
-
-func (r *replayer) applyRow(where string, kind table.Kind, key, row string) {
-	old, there := r.rows[key]
-	if kind.Retracts() {
-		if old != row {
-			r.warnOnce("changelog-before", where, "%s says %s, but the row was %s", kind, row, old)
-		}
-		delete(r.rows, key)
-		if kind == table.UpdateBefore {
-			r.updating[key] = true
-		}
-		return
-	}
-	r.rows[key] = row
-	updates := r.updating[key]
-	delete(r.updating, key)
-	if kind == table.Insert && (there || updates) {
-		r.warnOnce("changelog-insert", where, "+I of a key that is there: %s", row)
-	}
-	if kind == table.UpdateAfter && !updates {
-		r.warnOnce("changelog-update", where, "+U without its -U: %s", row)
-	}
-}
-
-func (r *replayer) warnOnce(code, where, format string, args ...any) {
 	if !r.warned[code+where] {
 		r.warned[code+where] = true
 		r.warn(code, where, format, args...)
 	}
 }
 
-// compare reports whether the rows are those of a snapshot.
-func (r *replayer) compare(ctx context.Context, id int64) (bool, error) {
-	want, _, err := r.rowsAt(ctx, id)
+// visible returns the files whose rows the changes up to now must give, and whether that can be told.
+func (r *replayer) visible(files []table.File) (shown []table.File, ok bool) {
+	level := r.level
+	if r.engine && r.schema.MergeEngine() == table.FirstRow { // readers do not look at level 0
+		return files, !slices.ContainsFunc(files, func(f table.File) bool { return f.Level == 0 })
+	}
+	if level == topLevel {
+		level = r.top(files)
+	}
+	for i := range files {
+		if files[i].Level >= level {
+			shown = append(shown, files[i])
+		}
+	}
+	return shown, true
+}
+
+// top returns the highest level of a bucket: that of num-levels, or of a file that is higher.
+func (r *replayer) top(files []table.File) int32 {
+	levels, err := strconv.ParseInt(r.schema.Option("num-levels"), 10, 32)
 	if err != nil {
-		return false, err
-	}
-	where := fmt.Sprintf("snapshot %d", id)
-	for key, row := range r.rows {
-		held, ok := want[key]
-		switch {
-		case !ok:
-			r.fault("replay", where, "the changelog gives %s, which the table does not hold", row)
-			return false, nil
-		case held != row:
-			r.fault("replay", where, "the changelog gives %s, but the table holds %s", row, held)
-			return false, nil
+		if levels, err = strconv.ParseInt(r.schema.Option("num-sorted-run.compaction-trigger"), 10, 32); err != nil {
+			levels = 5
 		}
+		levels++
 	}
-	for key, row := range want {
-		if _, ok := r.rows[key]; !ok {
-			r.fault("replay", where, "the changelog lacks %s, which the table holds", row)
-			return false, nil
-		}
+	top := int32(levels) - 1
+	for i := range files {
+		top = max(top, files[i].Level)
 	}
-	return true, nil
+	return top
 }

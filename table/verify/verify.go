@@ -26,6 +26,8 @@ const (
 type Options struct {
 	Replay Replay
 	From   int64 // snapshot from whose rows the replay starts; 0: the first that is left, or nothing when that is the first of all
+	// MemoryBytes is about what the rows of the replay may take: when a bucket does not fit, its files are read several times. 0: 256 MiB.
+	MemoryBytes int64
 	// Report is given each finding as it is found. It may be nil.
 	Report func(Finding)
 	// Progress is told how many files are read out of how many that are known so far. It may be nil.
