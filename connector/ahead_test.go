@@ -183,7 +183,7 @@ func TestReadAhead(t *testing.T) {
 			m.OnMissingBefore, m.Deduplicate = Accept, true
 			m.Options["merge-engine"], m.Options["ignore-update-before"] = "partial-update", "true" // takes no deletes
 		},
-		"late":     late(Skip), "late put aside": late(DeadLetter),
+		"late": late(Skip), "late put aside": late(DeadLetter),
 	}
 	for name, policy := range policies {
 		t.Run(name, func(t *testing.T) {

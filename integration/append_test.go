@@ -26,19 +26,33 @@ var keylessTopics = []struct {
 // TestAppendTables: tables of both databases that have no key become append tables. As a log of changes each adds up to the rows
 // that the source holds, and all readers see the same.
 func TestAppendTables(t *testing.T) {
-	t.Parallel()
+	url, err := registry()
+	require.NoError(t, err)
+	for _, encoding := range []string{"json_schema", "avro"} {
+		t.Run(encoding, func(t *testing.T) {
+			t.Parallel()
+			appendTables(t, encoding, url)
+		})
+	}
+}
+
+func appendTables(t *testing.T, encoding, url string) {
 	l, prefix := newLake(t, disk), slug(t)+"."
 	var mappings []config
 	for _, k := range keylessTopics {
 		c := captures(t, k.capture)[0]
-		replay(t, c.of(t, "json_schema", k.topic, prefix, nil))
+		var ids map[uint32]uint32
+		if encoding == "avro" {
+			ids = post(t, url, c.schemas)
+		}
+		replay(t, c.of(t, encoding, k.topic, prefix, ids))
 		mapping := table(prefix+k.topic, "shop."+tableName(&c, "log", k.topic)[strings.Index(tableName(&c, "log", k.topic), ".")+1:])
 		if k.changes {
 			mapping["on-keyless-change"], mapping["metadata"] = "append", config{"change_kind": "kind"}
 		}
 		mappings = append(mappings, mapping)
 	}
-	catchUp(t, newConfig(l, slug(t), mappings...))
+	catchUp(t, newConfig(l, slug(t), mappings...).with(config{"registry": config{"url": url}}))
 	for i, k := range keylessTopics {
 		c := captures(t, k.capture)[0]
 		x := l.table(mappings[i]["table"].(string))
