@@ -223,10 +223,11 @@ func TestNotRows(t *testing.T) {
 		{topic: "dock.transaction", key: `{"id":"t1"}`, value: `{"status":"END","id":"t1","event_count":1,"data_collections":[{"data_collection":"orchard.crate","event_count":1}],"ts_ms":5}`},
 		{topic: "__debezium-heartbeat.dock", key: `{"serverName":"dock"}`, value: `{"ts_ms":1}`},
 		{topic: "dock.message", key: `{"prefix":"x"}`, value: message},
+		{topic: "dock.notifications", key: `{"id":"5"}`, value: `{"id":"5","aggregate_type":"Incremental Snapshot","type":"STARTED","additional_data":{"data_collections":"orchard.crate"},"timestamp":5}`},
 	}
 	t.Run("topics", func(t *testing.T) {
 		onStage(t, func(t *testing.T) {
-			topics := []string{crateTopic, "dock", "dock.transaction", "__debezium-heartbeat.dock", "dock.message"}
+			topics := []string{crateTopic, "dock", "dock.transaction", "__debezium-heartbeat.dock", "dock.message", "dock.notifications"}
 			s, store := newStage(t, 1, topics...), object.NewMem()
 			cfg := s.quickly(store)
 			cfg.Tables[0].Topics, cfg.Tables[0].Pattern = nil, regexp.MustCompile(`(?:__debezium-heartbeat\.)?dock(?:\.(?:orchard\.)?(\w+))?`)
@@ -249,12 +250,33 @@ func TestNotRows(t *testing.T) {
 					skipped[kind] += n
 				}
 			}
-			require.Equal(t, map[string]int64{"schema-change": 1, "transaction": 2, "heartbeat": 1, "message": 1}, skipped)
+			require.Equal(t, map[string]int64{"schema-change": 1, "transaction": 2, "heartbeat": 1, "message": 1, "notification": 1}, skipped)
 			for _, topic := range topics {
 				want := map[string]int64{"dock.transaction": 2}[topic]
 				require.Equal(t, max(want, 1), s.group(cfg.Group, topic, 0), topic)
 			}
 		})
+	})
+	t.Run("by source", func(t *testing.T) { // no table wants them, and they stop nobody that asks for all rows to be wanted
+		b, store := newBroker(t, 1, "all"), object.NewMem()
+		b.send("all", 0, create.key, create.value)
+		for _, e := range others {
+			b.send("all", 0, e.key, e.value)
+		}
+		b.send("all", 0, keyOf(9), of("orchard", "debezium_signal", envelope("c", nil, row(9, "sig", 5), 4)))
+		mapping := bySource(`orchard\..*`, "lake.${table}")
+		mapping.Topics, mapping.OnUnrouted = []string{"all"}, Fail
+		stats, err := runConnector(t, b.config(store, mapping))
+		require.NoError(t, err)
+		require.Equal(t, []string{"lake.crate"}, tablesIn(t, store))
+		skipped := map[string]int64{}
+		for _, s := range stats.Tables {
+			for kind, n := range s.Skipped {
+				skipped[kind] += n
+			}
+		}
+		require.Equal(t, map[string]int64{"schema-change": 1, "transaction": 2, "heartbeat": 1, "message": 1, "notification": 1, "signal-table": 1}, skipped)
+		require.EqualValues(t, len(others)+2, b.group("ucase", "all", 0))
 	})
 	bad := []event{create, {key: keyOf(2), value: `[1,2]`}, {value: message}, {key: keyOf(2), value: `5`}, {key: keyOf(3), value: envelope("c", nil, row(3, "fig", 3), 0)}}
 	t.Run("bad records", func(t *testing.T) {
