@@ -18,8 +18,8 @@ type Config struct {
 	SingleWriter bool `yaml:"single-writer"`
 	// When buffers become a snapshot: at whichever limit comes first.
 	Checkpoint Checkpoint `yaml:"checkpoint"`
-	// All buffers of the process together. Peak RSS stays near twice this for rows of some kilobytes; rows near 1 MiB take more, see
-	// docs/operations.md. When it is full, fetching pauses.
+	// All buffers of the process together. Peak RSS stays within this and 128 MiB, see docs/operations.md. When it is full, fetching
+	// pauses.
 	Memory Bytes `yaml:"memory" min:"16777216"`
 	// `false`: the catalog or the engines that read the tables do not tell cases apart (Hive, AWS Glue). Names of tables and columns become
 	// lower case, and two columns or tables that differ in case only are refused, both named.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"runtime"
 	"strings"
 	"time"
 
@@ -150,13 +149,4 @@ func MissingTopic(ctx context.Context, admin *kadm.Client, topic string) error {
 		return refusedBy(kerr.TopicAuthorizationFailed)
 	}
 	return errors.New("is not there: Debezium makes a topic with its first event; check the name, or start the sink later, or use `topics:` with a pattern, which may match later")
-}
-
-// encoders is how many files are made at the same time. More than there are cores: most of a small file's time goes into
-// waiting for the store to take it; docs/performance.md has what was measured.
-func encoders(n int) int64 {
-	if n > 0 {
-		return int64(n)
-	}
-	return int64(max(8, 2*runtime.GOMAXPROCS(0)))
 }

@@ -52,10 +52,13 @@ type Config struct {
 	Store    object.Store
 	// SingleWriter says that nobody else commits to the tables: see commit.Config.
 	SingleWriter bool
-	Memory       int64 // bytes for all buffers of the process
-	Checkpoint   Checkpoint
-	Encoders     int // files made at the same time; 0: two a core, at least 8
-	Tables       []Table
+	// Memory is for all that the process holds of records and rows, in bytes.
+	Memory int64
+	// FetchBytes is the most that an answer of a broker brings, which is held before it is handed over: a share of Memory.
+	FetchBytes int64
+	Checkpoint Checkpoint
+	Encoders   int // files made at the same time; 0: two a core, at least 8
+	Tables     []Table
 	// UntilEnd makes Run return after all that was on the topics at the start (up to the last stable offset) is in
 	// snapshots and the group's offsets are committed.
 	UntilEnd bool

@@ -1,6 +1,38 @@
 package connector
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+
+	"sink/flush"
+)
+
+// Of Config.Memory, the answer of a broker that waits to be handed over has its share, and so have files in the making. The
+// rest is for records and rows. minEncoding is what files of wide rows need however little memory there is, so that it
+// comes on top.
+const (
+	fetchShare    = 16
+	encodingShare = 8
+	minEncoding   = 32 << 20
+)
+
+// encoding is the memory for files in the making, in bytes.
+func (c *Config) encoding() int64 { return max(c.Memory/encodingShare, minEncoding) }
+
+// buffers is what is left of the memory for records and rows, in bytes.
+func (c *Config) buffers() int64 {
+	return c.Memory - min(c.FetchBytes, c.Memory/fetchShare) - (c.encoding() - minEncoding)
+}
+
+// newEncoders bounds how many files are made at the same time. They are more than there are cores: most of a small file's time
+// goes into waiting for the store to take it; docs/performance.md has what was measured.
+func newEncoders(c *Config) *flush.Encoders {
+	n := c.Encoders
+	if n <= 0 {
+		n = max(8, 2*runtime.GOMAXPROCS(0))
+	}
+	return flush.NewEncoders(int64(n), c.encoding())
+}
 
 // memory is the one budget of the process: records that wait, rows in buffers and rows on their way to files. Nobody
 // waits while holding it; only the poll loop does, so that a full budget stops the intake and nothing else (I8).

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/semaphore"
 
+	"sink/flush"
 	"sink/table"
 )
 
@@ -32,7 +33,7 @@ type Connector struct {
 	admin    *kadm.Client
 	memory   *memory
 	queued   *memory // the part of memory that is records
-	encoders *semaphore.Weighted
+	encoders *flush.Encoders
 	readers  *semaphore.Weighted // goroutines that read ahead
 	maxAhead int                 // runs of a table that are read ahead, at most
 	upkeep   *semaphore.Weighted // one table at a time is compacted or expired
@@ -73,9 +74,9 @@ func New(cfg Config) (*Connector, error) {
 func newConnector(ctx context.Context, cfg Config) *Connector {
 	c := &Connector{
 		cfg:      cfg,
-		memory:   newMemory(cfg.Memory),
+		memory:   newMemory(cfg.buffers()),
 		queued:   newMemory(min(cfg.Memory/4, queueBytes)),
-		encoders: semaphore.NewWeighted(encoders(cfg.Encoders)),
+		encoders: newEncoders(&cfg),
 		readers:  semaphore.NewWeighted(readers()),
 		maxAhead: 2 * runtime.GOMAXPROCS(0),
 		upkeep:   semaphore.NewWeighted(1),
@@ -172,7 +173,13 @@ func (c *Connector) poll(ctx context.Context, stop context.CancelCauseFunc) erro
 // pause waits while the budget or the queue is full, and reports whether to go on. When nothing but buffers fills the
 // budget, the fullest is spilled.
 func (c *Connector) pause(ctx context.Context) bool {
-	for counted := false; ; {
+	counted := false
+	defer func() {
+		if counted {
+			c.update(func(s *Stats) { s.Paused = false })
+		}
+	}()
+	for {
 		full, changed := c.queued.over()
 		if !full {
 			if full, changed = c.memory.over(); full {
@@ -183,7 +190,7 @@ func (c *Connector) pause(ctx context.Context) bool {
 			return ctx.Err() == nil
 		}
 		if !counted {
-			c.update(func(s *Stats) { s.Pauses++ })
+			c.update(func(s *Stats) { s.Pauses, s.Paused = s.Pauses+1, true })
 			counted = true
 		}
 		select {

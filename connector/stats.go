@@ -79,6 +79,7 @@ type Stats struct {
 	MemoryUsed   int64 // bytes
 	MemoryPeak   int64 // bytes
 	Pauses       int64 // times that the intake waited for memory
+	Paused       bool  // it waits now
 	Rebalances   int64
 	Assigned     int       // partitions
 	LastPoll     time.Time // when records were last polled

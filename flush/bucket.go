@@ -25,6 +25,14 @@ func (s *spilled) add(o spilled) {
 	s.changelog = append(s.changelog, o.changelog...)
 }
 
+func sizeBytes(files []table.File) int64 {
+	var n int64
+	for i := range files {
+		n += files[i].SizeBytes
+	}
+	return n
+}
+
 func (s *spilled) len() int { return len(s.data) + len(s.changelog) }
 
 // bucketIndex finds buckets: by partition, then by number. Rows tend to come partition by partition.

@@ -60,6 +60,7 @@ type job struct {
 	plan    *plan
 	bucket  table.Bucket
 	refs    []table.Ref
+	cells   int64   // bytes that the rows take in their chunks, about
 	spilled spilled // made before
 
 	done bool
@@ -73,12 +74,13 @@ func (p *plan) run(ctx context.Context, jobs []*job, chunks []*table.Batch, firs
 		if j.done || len(j.refs) == 0 {
 			continue
 		}
-		if err := p.encoders.Acquire(ctx, 1); err != nil {
+		release, err := p.encoders.take(ctx, p.density.need(j.cells))
+		if err != nil {
 			g.Go(func() error { return fmt.Errorf("flush %s: %w", p.where(j.bucket), context.Cause(ctx)) })
 			break
 		}
 		g.Go(func() error {
-			defer p.encoders.Release(1)
+			defer release()
 			if err := j.do(ctx, chunks, first); err != nil {
 				return fmt.Errorf("flush %s: %w", p.where(j.bucket), err)
 			}
@@ -112,6 +114,7 @@ func (j *job) do(ctx context.Context, chunks []*table.Batch, first []int64) erro
 		p.remove(ctx, j.bucket, made)
 		return err
 	}
+	p.density.learn(j.cells, max(sizeBytes(made.data), sizeBytes(made.changelog)))
 	j.made, j.done, j.refs = made, true, nil
 	return nil
 }

@@ -3,12 +3,9 @@ package flush
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"sink/table"
 	"sink/table/datafile"
@@ -36,14 +33,15 @@ type plan struct {
 
 	chunks   sync.Pool // of *table.Batch
 	scratch  sync.Pool // of *sorter
-	encoders *semaphore.Weighted
+	encoders *Encoders
+	density  density
 }
 
 func newPlan(cfg Config, buckets int32) (*plan, error) {
 	s := cfg.Schema
 	p := &plan{cfg: cfg, buckets: buckets, primary: s.Indexes(s.PrimaryKeys), encoders: cfg.Encoders}
 	if p.encoders == nil {
-		p.encoders = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
+		p.encoders = perCore()
 	}
 	var err error
 	if p.data, err = newFormat(cfg, datafile.Data); err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/semaphore"
 
 	"sink/table"
 	"sink/table/object"
@@ -95,7 +94,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.fault = object.NewFault(w.store, rules...)
 	var err error
 	w.writer, err = New(Config{
-		Schema: w.schema, Store: w.fault, Path: "db.db/t", Encoders: semaphore.NewWeighted(int64(1 + w.r.IntN(3))),
+		Schema: w.schema, Store: w.fault, Path: "db.db/t", Encoders: NewEncoders(int64(1+w.r.IntN(3)), int64(1+w.r.IntN(8<<20))),
 		ChunkRows: 1 + w.r.IntN(300), ChunkBytes: 1 + w.r.IntN(1<<w.r.IntN(16)),
 	})
 	require.NoError(t, err)

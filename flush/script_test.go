@@ -12,7 +12,6 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"golang.org/x/sync/semaphore"
 
 	"sink/table"
 	"sink/table/datafile"
@@ -126,7 +125,7 @@ func (s *script) table(d *datadriven.TestData) string {
 
 func (s *script) config(store object.Store) Config {
 	return Config{
-		Schema: s.schema, Store: store, Path: "db.db/t", Encoders: semaphore.NewWeighted(1), // one by one, in order
+		Schema: s.schema, Store: store, Path: "db.db/t", Encoders: NewEncoders(1, 1), // one by one, in order
 		NewID: func() string { s.files++; return strconv.Itoa(s.files) }, ChunkRows: 4,
 	}
 }

@@ -18,7 +18,7 @@ func (w *Writer) Spill(ctx context.Context) error {
 	}
 	jobs := make([]*job, len(buckets))
 	for i, b := range buckets {
-		jobs[i] = &job{plan: w.plan, bucket: b.id, refs: b.refs}
+		jobs[i] = &job{plan: w.plan, bucket: b.id, refs: b.refs, cells: b.cells}
 	}
 	err := w.plan.run(ctx, jobs, w.chunks, w.number())
 	for i, j := range jobs {

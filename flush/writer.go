@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/semaphore"
-
 	"sink/table"
 	"sink/table/object"
 )
@@ -19,8 +17,7 @@ type Config struct {
 	Store  object.Store
 	Path   table.Path // the table's root in Store
 
-	// Encoders bounds how many files are encoded at the same time; all tables of a process share it. Nil: one a core.
-	Encoders *semaphore.Weighted
+	Encoders *Encoders // shared by all tables of a process; nil: one file a core
 
 	Now   func() time.Time // for File.CreatedMillis; nil: time.Now
 	NewID func() string    // a new UUID for file names; nil: a random one
@@ -221,7 +218,7 @@ func (w *Writer) Seal() *Checkpoint {
 	w.checkAdded()
 	c := &Checkpoint{plan: w.plan, chunks: w.chunks, first: w.number(), kinds: w.kinds, maxSeq: w.maxSeq}
 	for _, b := range w.buckets.sorted() {
-		c.jobs = append(c.jobs, &job{plan: w.plan, bucket: b.id, refs: b.refs, spilled: b.files})
+		c.jobs = append(c.jobs, &job{plan: w.plan, bucket: b.id, refs: b.refs, cells: b.cells, spilled: b.files})
 	}
 	w.reset()
 	return c

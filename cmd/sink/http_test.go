@@ -20,7 +20,7 @@ import (
 func testStats() connector.Stats {
 	at := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	return connector.Stats{
-		MemoryLimit: 256 << 20, MemoryUsed: 1 << 20, MemoryPeak: 2 << 20, Pauses: 3, Rebalances: 2, Assigned: 4, BrokersReady: true,
+		MemoryLimit: 256 << 20, MemoryUsed: 1 << 20, MemoryPeak: 2 << 20, Pauses: 3, Paused: true, Rebalances: 2, Assigned: 4, BrokersReady: true,
 		Tables: []connector.TableStats{
 			{
 				Table: "shop.orders", State: connector.Running, Records: 1234567,

@@ -10,11 +10,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Beside the buffers there are the Kafka client, the tables' metadata and the program itself.
-const memoryBeside = 64 << 20
+// Beside the budget there are the tables' metadata, the clients' own buffers, and what waits to be collected. The program itself
+// takes some 20 MiB more, of which the collector does not know.
+const memoryBeside = 80 << 20
 
-// limitMemory has the garbage collector keep the process below twice the budget of its buffers, and below what the
-// container allows. GOMEMLIMIT in the environment goes first.
+// limitMemory has the garbage collector keep the process near the budget, and below what the container allows. GOMEMLIMIT
+// in the environment goes first.
 func limitMemory(budget int64, logger zerolog.Logger) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -22,17 +23,16 @@ func limitMemory(budget int64, logger zerolog.Logger) {
 	limit := memoryLimit(budget, cgroupLimit(os.ReadFile))
 	if limit < budget+memoryBeside {
 		logger.Warn().Int64("memory_bytes", budget).Int64("limit_bytes", limit).
-			Msg("the container's memory limit leaves little room beside `memory`: lower `memory`, or give the container twice as much")
+			Msg("the container's memory limit leaves little room beside `memory`: lower `memory`, or give the container 128MiB and a quarter more than that")
 	}
 	debug.SetMemoryLimit(limit)
 }
 
-// memoryLimit is half as much again as the budget, for what waits to be collected, and a little; but not more than nine tenths of
-// the container's limit.
+// memoryLimit is the budget and what is beside it; but not more than nine tenths of the container's limit.
 func memoryLimit(budget, container int64) int64 {
 	limit := int64(math.MaxInt64)
 	if budget < math.MaxInt64/2 {
-		limit = budget + budget/2 + memoryBeside
+		limit = budget + memoryBeside
 	}
 	return min(limit, container/10*9)
 }

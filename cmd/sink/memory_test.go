@@ -9,8 +9,8 @@ import (
 )
 
 func TestMemoryLimit(t *testing.T) {
-	require.Equal(t, int64(384<<20+memoryBeside), memoryLimit(256<<20, math.MaxInt64))
-	require.Equal(t, int64(448<<20)/10*9, memoryLimit(256<<20, 448<<20))
+	require.Equal(t, int64(256<<20+memoryBeside), memoryLimit(256<<20, math.MaxInt64))
+	require.Equal(t, int64(320<<20)/10*9, memoryLimit(256<<20, 320<<20))
 	require.Positive(t, memoryLimit(math.MaxInt64, math.MaxInt64))
 
 	files := func(contents map[string]string) func(string) ([]byte, error) {

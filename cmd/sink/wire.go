@@ -27,6 +27,7 @@ func connectorConfig(cfg *config.Config, log zerolog.Logger) (connector.Config, 
 		Start:        connector.Start(cfg.Kafka.Start),
 		SingleWriter: cfg.SingleWriter,
 		Memory:       int64(cfg.Memory),
+		FetchBytes:   int64(cfg.Kafka.Fetch.Bytes),
 		Checkpoint: connector.Checkpoint{
 			Interval: cfg.Checkpoint.Interval.Std(), Bytes: int64(cfg.Checkpoint.Bytes), Records: cfg.Checkpoint.Records,
 		},

@@ -64,11 +64,16 @@ func (w *s3Writer) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// grow makes room for n bytes: small objects keep small buffers, larger ones borrow a whole part.
+// grow makes room for n bytes: a small object holds at most twice its size, a larger one borrows a whole part.
 func (w *s3Writer) grow(n int) {
-	if w.full == nil && len(w.buf)+n > w.s.cfg.PartBytes/8 {
+	need := len(w.buf) + n
+	switch {
+	case need <= cap(w.buf):
+	case need > w.s.cfg.PartBytes/2:
 		w.full = w.s.buffers.Get().(*[]byte)
 		w.buf = append((*w.full)[:0], w.buf...)
+	default:
+		w.buf = append(make([]byte, 0, max(need, 2*cap(w.buf))), w.buf...)
 	}
 }
 
