@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 )
@@ -13,6 +14,8 @@ type crate struct {
 	schemaless bool
 	// source is the text of more members of the source struct, such as `"file":"bl.000004","pos":4`.
 	source string
+	// name is the source's table; crate if empty.
+	name string
 	// at is the events' ts_ms; 1700000000005 if zero.
 	at int64
 }
@@ -55,7 +58,7 @@ func (c crate) event(topic string, partition int32, key int64, op, before, after
 	if at == 0 {
 		at = 1700000000005
 	}
-	source := `{"connector":"mysql","name":"dock","ts_ms":` + strconv.FormatInt(at-5, 10) + `,"snapshot":"false","db":"orchard","table":"crate"`
+	source := `{"connector":"mysql","name":"dock","ts_ms":` + strconv.FormatInt(at-5, 10) + `,"snapshot":"false","db":"orchard","table":"` + cmp.Or(c.name, "crate") + `"`
 	if c.source != "" {
 		source += "," + c.source
 	}
