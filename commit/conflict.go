@@ -34,7 +34,7 @@ func checkDelta(d *table.Delta) error {
 				return fmt.Errorf("%s file %q has no name or no partition", list.what, f.Name)
 			case !placed(f):
 				return fmt.Errorf("%s file %s is in bucket %d of %d", list.what, f.Name, f.Bucket.Number, f.TotalBuckets)
-			case f.Level != 0 && (len(d.Removed) == 0 || list.what == "changelog"):
+			case f.Level != 0 && len(d.Removed) == 0:
 				return fmt.Errorf("%s file %s has level %d, but new input has level 0", list.what, f.Name, f.Level)
 			case f.SizeBytes <= 0 || f.Rows <= 0:
 				return fmt.Errorf("%s file %s has %d bytes and %d rows", list.what, f.Name, f.SizeBytes, f.Rows)

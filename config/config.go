@@ -154,7 +154,8 @@ type Policies struct {
 	// the record and keeps the others going; `dead-letter` writes the record and the reason to `dead-letter` and goes on;
 	// `skip` counts it and goes on.
 	OnError string `yaml:"on-error" enum:"fail,dead-letter,skip"`
-	// An update or delete without the whole row before it, which would make a wrong changelog. `accept` writes what is known and counts it.
+	// An update or delete without the whole row before it, which would make a wrong changelog. `accept` writes what is known and counts it;
+	// with `changelog-producer` `lookup` or `full-compaction` the changelog is right all the same.
 	OnMissingBefore string `yaml:"on-missing-before" enum:"fail,dead-letter,accept"`
 	// A TRUNCATE of the source table. `apply` deletes every row of the table, `ignore` counts it. `apply` needs a topic with one partition.
 	OnTruncate string `yaml:"on-truncate" enum:"fail,apply,ignore"`
@@ -211,8 +212,8 @@ type Table struct {
 	Append bool `yaml:"append"`
 	// The partition columns of a new table.
 	PartitionBy []string `yaml:"partition-by"`
-	// Paimon table options of a new table. `changelog-producer` defaults to `input`; without `bucket` the sink chooses a
-	// fixed count and says so. A table without a primary key has neither.
+	// Paimon table options of a new table. `changelog-producer` defaults to `input` (see docs/operations.md for when another is better); without `bucket` the sink
+	// chooses a fixed count and says so. A table without a primary key has neither.
 	Options map[string]string `yaml:"options"`
 	// Name to Paimon type, where events carry no types or another one is wanted.
 	Columns []Named `yaml:"columns"`

@@ -179,7 +179,7 @@ func (k *caretaker) round(ctx context.Context) error {
 		k.warned = true
 		k.w.log.Warn().Int("runs", most).Msg("checkpoints wait for compaction: a bucket has more sorted runs than num-sorted-run.stop-trigger")
 	}
-	if most >= options.Trigger {
+	if most >= options.Trigger || k.keeper.Due() {
 		if err := k.compact(ctx); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (k *caretaker) compact(ctx context.Context) error {
 		return err
 	}
 	k.w.log.Info().Int64("snapshot", r.Snapshot).Int("buckets", r.Buckets).Int("removed", r.Removed).Int("added", r.Added).
-		Int64("read", r.BytesRead).Int64("written", r.BytesWritten).Dur("took_ms", time.Since(start)).Msg("compacted")
+		Int64("changelog", r.ChangelogRows).Int64("read", r.BytesRead).Int64("written", r.BytesWritten).Dur("took_ms", time.Since(start)).Msg("compacted")
 	k.note(func(u *Upkeep) {
 		u.Compactions++
 		u.ReadBytes += r.BytesRead

@@ -18,7 +18,7 @@ func (s *Schema) checkMerge() (problems []error) {
 	case FirstRow:
 		if p := s.Option("changelog-producer"); p != "none" && p != "lookup" {
 			problems = append(problems, fmt.Errorf("option changelog-producer is %s, but merge-engine first-row goes with none or lookup only: "+
-				"a changelog of all input would hold rows that the table does not take", p))
+				"set it to lookup, which tells the first rows (a changelog of all input would hold rows that the table does not take)", p))
 		}
 		if len(s.SequenceFields()) > 0 {
 			problems = append(problems, fmt.Errorf("option sequence.field is set, but merge-engine first-row takes rows in their order of arrival: remove it"))
@@ -126,5 +126,5 @@ func (s *Schema) Warnings() []string {
 		return warnings
 	}
 	return append(warnings, fmt.Sprintf("merge-engine is %s and changelog-producer is input: a streaming reader sees the rows as they came in, and not what %[1]s makes of them; "+
-		"it has to merge them itself", engine))
+		"set changelog-producer to lookup or full-compaction to have compaction tell it that", engine))
 }

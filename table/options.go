@@ -42,14 +42,16 @@ var options = map[string]option{
 	"partition.legacy-name":  {kind: optionTruth, value: "true"},
 
 	// What the rows mean.
-	"merge-engine":                                   {value: Deduplicate, accepts: []string{Deduplicate, PartialUpdate, Aggregation}, refusal: "the sink has no such merge engine"},
-	"changelog-producer":                             {value: "none", accepts: []string{"none", "input"}, refusal: "the sink writes the changelog that comes in, and makes none by itself"},
-	"force-lookup":                                   {kind: optionTruth, value: "false", accepts: []string{"false"}, refusal: "readers would take each level for a sum of those above it"},
-	"sequence.field":                                 {},
-	"sequence.field.sort-order":                      {value: "ascending", accepts: []string{"ascending", "descending"}, refusal: "it is no order"},
-	"ignore-delete":                                  {kind: optionTruth, value: "false", former: []string{"first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"}},
-	"ignore-update-before":                           {kind: optionTruth, value: "false"},
-	"partial-update.remove-record-on-delete":         {kind: optionTruth, value: "false"},
+	"merge-engine":                           {value: Deduplicate, accepts: []string{Deduplicate, FirstRow, PartialUpdate, Aggregation}, refusal: "the sink has no such merge engine"},
+	"changelog-producer":                     {value: ProducerNone, accepts: []string{ProducerNone, ProducerInput, ProducerLookup, ProducerFull}, refusal: "it is no changelog producer"},
+	rowDeduplicate:                           {kind: optionTruth, value: "false"},
+	ignoredFields:                            {},
+	"force-lookup":                           {kind: optionTruth, value: "false"},
+	"sequence.field":                         {},
+	"sequence.field.sort-order":              {value: "ascending", accepts: []string{"ascending", "descending"}, refusal: "it is no order"},
+	"ignore-delete":                          {kind: optionTruth, value: "false", former: []string{"first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"}},
+	"ignore-update-before":                   {kind: optionTruth, value: "false"},
+	"partial-update.remove-record-on-delete": {kind: optionTruth, value: "false"},
 	"partial-update.remove-record-on-sequence-group": {},
 	"aggregation.remove-record-on-delete":            {kind: optionTruth, value: "false"},
 	"rowkind.field":                                  {accepts: []string{neverSet}, refusal: "the sink takes row kinds from the change events"},
@@ -103,6 +105,7 @@ var options = map[string]option{
 	"compaction.max-size-amplification-percent": {kind: optionNumber, value: "200", numbered: 0},
 	"compaction.size-ratio":                     {kind: optionNumber, value: "1", numbered: 0},
 	"compaction.min.file-num":                   {kind: optionNumber, value: "5", numbered: 1},
+	deltaCommits:                                {kind: optionNumber, numbered: 1},
 	"snapshot.num-retained.min":                 {kind: optionNumber, value: "10", numbered: 1},
 	"snapshot.num-retained.max":                 {kind: optionNumber, value: "2147483647", numbered: 1},
 	"snapshot.time-retained":                    {kind: optionSpan, value: "1 h"},
@@ -128,7 +131,7 @@ var elsewhere = strings.Fields(`
 	continuous. cross-partition-upsert. data-file.external-paths.specific-fs data-file.external-paths.strategy
 	delete-file.thread-num delete.force-produce-changelog deletion-vector. deletion-vectors. disable-explicit-type-casting
 	dynamic-bucket. dynamic-partition-overwrite end-input. fields. file-index. file-operation. file-reader-async-threshold
-	file.block-size first-row. full-compaction. hive.
+	file.block-size first-row. hive.
 	incremental- index-file-in-data-file-dir local- log. lookup- lookup. manifest.delete-file-drop-stats
 	materialized-table. metadata.iceberg. metadata.stats-keep-first-n-columns metastore. orc.
 	owner page-size parquet. partial-update. partition partition. path primary-key query-auth. read. scan.

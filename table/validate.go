@@ -30,6 +30,7 @@ func (s *Schema) Validate() error {
 	problems = append(problems, s.checkAppend()...)
 	problems = append(problems, s.checkSequence()...)
 	problems = append(problems, s.checkMerge()...)
+	problems = append(problems, s.checkProducer()...)
 	problems = append(problems, s.checkOptions()...)
 	problems = append(problems, s.checkStats()...)
 	problems = append(problems, s.checkRetention()...)

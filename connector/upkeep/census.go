@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 
 	"sink/flush/compact"
 	"sink/table"
@@ -20,6 +21,7 @@ type census struct {
 	at      *manifest.Snapshot // nil: nothing known
 	buckets map[table.Bucket]map[fileKey]fileFacts
 	changed map[table.Bucket]struct{} // since they were last looked at
+	appends int64                     // APPEND snapshots since all was compacted, as far as is known
 }
 
 // fileKey tells files of a bucket apart.
@@ -86,6 +88,9 @@ func (c *census) follow(ctx context.Context, newest *manifest.Snapshot) error {
 		for i := range entries {
 			c.apply(&entries[i])
 		}
+		if s.CommitKind == manifest.Append && c.appends < math.MaxInt64 {
+			c.appends++
+		}
 		c.at = s
 	}
 	return nil
@@ -107,7 +112,7 @@ func (c *census) count(ctx context.Context, newest *manifest.Snapshot) error {
 		c.forget()
 		return fmt.Errorf("snapshot %d: %w", newest.ID, err)
 	}
-	c.at = newest
+	c.at, c.appends = newest, math.MaxInt64
 	return nil
 }
 
@@ -142,6 +147,18 @@ func (c *census) runs(b table.Bucket) []compact.SortedRun {
 		})
 	}
 	return compact.Runs(files)
+}
+
+// raises reports whether a bucket that has changed has files of level 0.
+func (c *census) raises() bool {
+	for b := range c.changed {
+		for key := range c.buckets[b] {
+			if key.level == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // runCount is the number of sorted runs of a bucket.

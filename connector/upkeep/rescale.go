@@ -72,6 +72,12 @@ func (r *rescale) run(ctx context.Context) (Rescaled, error) {
 	var schema *table.Schema // with the option
 	for try := 0; ; try++ {
 		d, err := r.fill(ctx)
+		if errors.Is(err, errPending) && try < rescaleTries {
+			err = r.compact(ctx)
+			if err == nil || errors.Is(err, commit.ErrConflict) || errors.Is(err, commit.ErrBusy) {
+				continue
+			}
+		}
 		if err != nil {
 			r.discard(ctx)
 			return Rescaled{}, err
@@ -108,6 +114,40 @@ func (r *rescale) run(ctx context.Context) (Rescaled, error) {
 			return Rescaled{}, fmt.Errorf("option bucket is %d by now, but the files are not rescaled; do it again: %w", r.buckets, err)
 		}
 	}
+}
+
+// errPending says that compaction has to tell rows in the changelog before they may move, or to bring them together where it looks up.
+var errPending = errors.New("rows of it wait for compaction: stop what writes it, or do it again")
+
+// compact compacts all that is rescaled.
+func (r *rescale) compact(ctx context.Context) error {
+	for {
+		report, err := r.k.compact(ctx, Scope{Full: true, Partitions: r.scope.Partitions})
+		if err != nil || !report.More {
+			return err
+		}
+	}
+}
+
+// waits reports whether the files of a partition have to be compacted before they are rescaled.
+func (r *rescale) waits(files []table.File) (bool, error) {
+	s := r.k.schema
+	if !s.CompactionTells() && !s.LooksUp() {
+		return false, nil
+	}
+	buckets := map[table.Bucket][]table.File{}
+	for i := range files {
+		buckets[files[i].Bucket] = append(buckets[files[i].Bucket], files[i])
+	}
+	for _, files := range buckets {
+		if waits, err := s.Pending(files); err != nil || waits {
+			return true, err
+		}
+		if _, apart := r.k.Options().PickFull(compact.Runs(files)); apart && s.LooksUp() {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // landed counts what a snapshot has made visible.
@@ -150,6 +190,11 @@ func (r *rescale) fill(ctx context.Context) (table.Delta, error) {
 			return d, err
 		}
 		if within && slices.ContainsFunc(files, func(f table.File) bool { return f.TotalBuckets != r.buckets }) {
+			if waits, err := r.waits(files); err != nil {
+				return d, err
+			} else if waits {
+				return d, errPending
+			}
 			due = append(due, p)
 		}
 	}

@@ -163,6 +163,19 @@ func (k *Keeper) MostRuns(ctx context.Context) (int, error) {
 	return most, nil
 }
 
+// Due reports whether, as of when the Keeper was last brought up to date, the table's options ask for a compaction whatever the number
+// of sorted runs: to look up what came since, or because so many commits came since all was compacted.
+func (k *Keeper) Due() bool {
+	return k.Options().LooksUp && k.census.raises() || k.dueFull()
+}
+
+// dueFull reports whether option full-compaction.delta-commits asks for a compaction of all. Of a table that has just been opened nobody
+// knows when the last one was.
+func (k *Keeper) dueFull() bool {
+	every := k.Options().FullEvery
+	return every > 0 && k.census.appends >= every
+}
+
 // Live returns how many data files the table has, and their bytes, as of when the Keeper was last brought up to date.
 func (k *Keeper) Live() (files, bytes int64) {
 	for _, bucket := range k.census.buckets {
@@ -190,12 +203,14 @@ type Report struct {
 	Rows         int64
 	BytesRead    int64
 	BytesWritten int64
+	// ChangelogRows is how many changes were told, in a table whose compactions make the changelog.
+	ChangelogRows int64
 	// More says that the round's share was used up before all was done.
 	More bool
 }
 
-// Compact does one round: the buckets that need it, those with most runs first, in one COMPACT snapshot. The error is
-// commit.ErrConflict when another compaction was faster: the next round looks again.
+// Compact does one round: the buckets that need it, those with most runs first, in one COMPACT snapshot. When option
+// full-compaction.delta-commits asks for it, these are all, as with Scope.Full. The error is commit.ErrConflict when another compaction was faster: the next round looks again.
 func (k *Keeper) Compact(ctx context.Context, s Scope) (Report, error) {
 	r, err := k.compact(ctx, s)
 	if err != nil {
@@ -209,8 +224,13 @@ func (k *Keeper) compact(ctx context.Context, s Scope) (Report, error) {
 	if err != nil || !ok {
 		return Report{}, err
 	}
+	due := k.dueFull() && s.Partitions == nil
+	s.Full = s.Full || due
 	wanted, err := k.wanted(s)
 	if err != nil || len(wanted) == 0 {
+		if err == nil && due {
+			k.census.appends = 0
+		}
 		return Report{}, err
 	}
 	chosen := k.share(wanted)
@@ -218,13 +238,19 @@ func (k *Keeper) compact(ctx context.Context, s Scope) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	var made []compact.Result
-	report := Report{More: len(chosen) < len(wanted)}
+	made, more, err := k.compactAll(ctx, s, chosen, files)
+	if err != nil {
+		return Report{}, err
+	}
+	return k.commit(ctx, made, Report{More: more || len(chosen) < len(wanted)})
+}
+
+// compactAll does the jobs of buckets with the given files, until the round's time is over: then there are more.
+func (k *Keeper) compactAll(ctx context.Context, s Scope, chosen []table.Bucket, files map[table.Bucket][]table.File) (made []compact.Result, more bool, err error) {
 	start := k.cfg.Now()
 	for i, bucket := range chosen {
 		if i > 0 && k.cfg.Now().Sub(start) > k.cfg.RoundTime {
-			report.More = true
-			break
+			return made, true, nil
 		}
 		job, ok := k.pick(s, compact.Runs(files[bucket]))
 		if !ok {
@@ -233,13 +259,13 @@ func (k *Keeper) compact(ctx context.Context, s Scope) (Report, error) {
 		result, err := k.do(ctx, job)
 		if err != nil {
 			k.discard(ctx, made)
-			return Report{}, err
+			return nil, false, err
 		}
 		if len(result.Removed) > 0 {
 			made = append(made, result)
 		}
 	}
-	return k.commit(ctx, made, report)
+	return made, false, nil
 }
 
 func (k *Keeper) pick(s Scope, runs []compact.SortedRun) (compact.Job, bool) {
@@ -374,6 +400,7 @@ func (k *Keeper) commit(ctx context.Context, made []compact.Result, r Report) (R
 	d := table.Delta{Progress: table.Progress{MaxSequence: -1}}
 	for i := range made {
 		d.Removed, d.Added = append(d.Removed, made[i].Removed...), append(d.Added, made[i].Added...)
+		d.Changelog = append(d.Changelog, made[i].Changelog...)
 		r.Buckets++
 		r.Upgraded += made[i].Upgraded
 		r.Rows += made[i].Rows
@@ -389,7 +416,7 @@ func (k *Keeper) commit(ctx context.Context, made []compact.Result, r Report) (R
 		k.census.forget()
 		return Report{}, err
 	}
-	r.Snapshot = result.SnapshotID
+	r.Snapshot, r.ChangelogRows = result.SnapshotID, result.ChangelogRecords
 	return r, nil
 }
 

@@ -19,12 +19,24 @@
 //
 // An append table has no levels: its small files are put one behind the other, see append.go.
 //
+// # What was before
+//
+// With the producers lookup and full-compaction, with force-lookup, and with merge engine first-row the levels of rows count, see
+// [datafile.History]. An example with lookup, of one key in a table of partial-update:
+//
+//	level 0   +I (1, a, null)     the job's
+//	level 0   +I (1, null, 7)     the job's
+//	level 5   +I (1, b, 3)        looked up: it stays where it is
+//	level 4   +I (1, a, 7)        the result, which has all of level 5 in it: readers pass over that row
+//	changelog -U (1, b, 3) +U (1, a, 7)
+//
 // # What always holds
 //
 //  1. The rows that a reader sees are the same before and after.
 //  2. A retraction is dropped only when nothing older can lie below: the job's output level is the highest of the bucket.
 //  3. Rows keep their sequence numbers and kinds, so that readers and later jobs find the same winner.
-//  4. Changelog files are never read, written or referred to.
+//  4. Changelog files are never read, and written only where the table's changelog producer is lookup or full-compaction: what
+//     became of each key is in the same result as the rows, and so in the same snapshot, or in none.
 //  5. Nothing is visible before a commit; what fails deletes the files that it made.
 //  6. Memory is bounded by Config.MaxRuns, whatever the number and size of files: more runs are merged in several passes.
 package compact

@@ -19,6 +19,8 @@ type Options struct {
 	MaxAmplification int   // compaction.max-size-amplification-percent
 	TargetFileSize   int64 // target-file-size, bytes
 	WriteOnly        bool  // write-only: others compact and expire
+	LooksUp          bool  // rows of level 0 are brought up as soon as can be, see table.Schema.LooksUp
+	FullEvery        int64 // full-compaction.delta-commits: commits after which all is compacted; 0: never for that
 
 	Append   bool // an append table: of the above only the file size and WriteOnly count
 	MinFiles int  // compaction.min.file-num: small files of an append table that are worth a compaction, at least 2
@@ -39,13 +41,18 @@ func OptionsOf(s *table.Schema) (Options, error) {
 	var err error
 	o.Trigger = number("num-sorted-run.compaction-trigger", 1, 5)
 	o.StopTrigger = max(number("num-sorted-run.stop-trigger", 1, o.Trigger+3), o.Trigger)
-	o.Levels = number("num-levels", 2, o.Trigger+1)
+	o.Levels, err = s.Levels()
+	problems = append(problems, err)
 	o.SizeRatio = number("compaction.size-ratio", 0, 1)
 	o.MaxAmplification = number("compaction.max-size-amplification-percent", 0, 200)
 	o.Append, o.MinFiles = s.Append(), number("compaction.min.file-num", 2, 5)
 	o.TargetFileSize, err = s.OptionSize("target-file-size")
 	problems = append(problems, err)
-	o.WriteOnly, err = s.OptionBool("write-only")
+	if o.WriteOnly, err = s.OptionBool("write-only"); err != nil {
+		problems = append(problems, err)
+	}
+	o.LooksUp = s.LooksUp()
+	o.FullEvery, err = s.FullCompactionEvery()
 	return o, errors.Join(append(problems, err)...)
 }
 
@@ -89,6 +96,7 @@ type Job struct {
 	Top         bool // OutputLevel is the highest that a file of the bucket may have
 	// DropDeletes says that nothing older than the files lies below, so that retractions need not be kept.
 	DropDeletes bool
+	Below       []table.File // the other files of the bucket, of higher levels than OutputLevel: they stay, and may be looked at
 }
 
 // SizeBytes returns the bytes of the job's files.
@@ -117,6 +125,9 @@ func (o Options) Pick(runs []SortedRun) (Job, bool) {
 		if n == 0 && len(runs) > o.Trigger {
 			n = o.similar(runs, len(runs)-o.Trigger+1)
 		}
+	}
+	if n == 0 && o.LooksUp {
+		n = o.similarTo0(runs)
 	}
 	if n == 0 {
 		return Job{}, false
@@ -157,6 +168,18 @@ func (o Options) similar(runs []SortedRun, n int) int {
 	return n
 }
 
+// similarTo0 grows the runs of level 0, if there are any (org.apache.paimon.mergetree.compact.ForceUpLevel0Compaction).
+func (o Options) similarTo0(runs []SortedRun) int {
+	n := 0
+	for n < len(runs) && runs[n].Level == 0 {
+		n++
+	}
+	if n == 0 {
+		return 0
+	}
+	return o.similar(runs, n)
+}
+
 // job makes a job of the first n runs. Its output goes right above the next run, and never to level 0: then it takes the
 // runs up to the first of a higher level with it.
 func (o Options) job(runs []SortedRun, n int) Job {
@@ -175,6 +198,9 @@ func (o Options) job(runs []SortedRun, n int) Job {
 	j := Job{OutputLevel: level, Top: level == top, DropDeletes: level >= highest(runs)}
 	for _, r := range runs[:n] {
 		j.Files = append(j.Files, r.Files...)
+	}
+	for _, r := range runs[n:] {
+		j.Below = append(j.Below, r.Files...)
 	}
 	return j
 }

@@ -46,6 +46,7 @@ func describe(j Job, ok bool) string {
 
 func TestPick(t *testing.T) {
 	three := Options{Trigger: 3, Levels: 4, SizeRatio: 1, MaxAmplification: 200}
+	lookup := Options{Trigger: 5, Levels: 4, SizeRatio: 1, MaxAmplification: 200, LooksUp: true}
 	five := Options{Trigger: 5, Levels: 6, SizeRatio: 1, MaxAmplification: 200}
 	for _, c := range []struct {
 		name    string
@@ -72,6 +73,10 @@ func TestPick(t *testing.T) {
 		{"levels above num-levels stay the top", three, "0:1 0:1 0:1 7:1", "0:1 0:1 0:1 7:1 -> 7*"},
 		{"right above a level beyond num-levels", three, "0:1 0:1 7:100", "0:1 0:1 -> 6"},
 		{"a trigger of one", Options{Trigger: 1, Levels: 2, MaxAmplification: 200}, "0:5", "-"},
+		{"looking up leaves nothing in level 0", lookup, "0:1 3:100", "0:1 -> 2"},
+		{"looking up takes what is alike, too", lookup, "0:1 0:1 2:2 3:100", "0:1 0:1 2:2 -> 2"},
+		{"looking up takes a level that is in the way", lookup, "0:1 1:50 3:100", "0:1 1:50 -> 1"},
+		{"looking up wants nothing else", lookup, "2:1 3:100", "-"},
 		{"amplification of 0 is always full", Options{Trigger: 3, Levels: 4}, "0:1 0:1 3:1000", "0:1 0:1 3:1000 -> 3*"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -35,7 +35,8 @@ func divisor(a, b int32) int32 {
 	return a
 }
 
-// Rescale fills a bucket. The result removes nothing: other buckets are filled from the same files. When it fails it leaves no
+// Rescale fills a bucket. Where levels count, or compactions tell the changelog, the files are those of the highest level: all has
+// been told, and the rows only move. The result removes nothing: other buckets are filled from the same files. When it fails it leaves no
 // files behind, as far as the store lets it.
 func (c *Compactor) Rescale(ctx context.Context, s Spread) (Result, error) {
 	r := &run{Compactor: c, namer: table.NewNamer(c.cfg.Schema, c.cfg.NewID()), bucket: s.To, total: s.Buckets}

@@ -53,6 +53,7 @@ type Compactor struct {
 	merge   datafile.MergeConfig
 	pass    datafile.MergeConfig // of some runs, whose rows will be merged with those of others
 	columns []int                // all of the schema
+	history *historian           // nil: compactions look at nothing before, and tell nothing
 }
 
 // New returns a Compactor. It refuses a table that the sink cannot write, with all reasons.
@@ -100,7 +101,8 @@ func newCompactor(cfg Config) (*Compactor, error) {
 	if c.pass = c.merge; !c.merge.Engine.Associative() {
 		c.pass.Engine, c.pass.KeepAll = nil, true
 	}
-	return c, nil
+	c.history, err = c.newHistorian()
+	return c, err
 }
 
 // mergeOf says how the rows of a key become one.
@@ -136,6 +138,13 @@ func (c *Compactor) MemoryBytes(j *Job) int64 {
 	for _, size := range sizes[:min(len(sizes), open)] {
 		n += min(runBytes, 1<<16+4*size)
 	}
+	levels := map[int32]int64{} // those that are looked at: the largest file of each
+	for i := range j.Below {
+		levels[j.Below[i].Level] = max(levels[j.Below[i].Level], j.Below[i].SizeBytes)
+	}
+	for _, size := range levels {
+		n += min(runBytes, 1<<16+4*size)
+	}
 	return n
 }
 
@@ -143,9 +152,10 @@ func (c *Compactor) MemoryBytes(j *Job) int64 {
 // both.
 type Result struct {
 	Removed, Added []table.File
-	Upgraded       int   // files of Added that were there before
-	Rows           int64 // written
-	BytesRead      int64 // of the files that were rewritten
+	Changelog      []table.File // what became of the keys, where the table's compactions tell it
+	Upgraded       int          // files of Added that were there before
+	Rows           int64        // written
+	BytesRead      int64        // of the files that were rewritten
 	BytesWritten   int64
 }
 
@@ -159,11 +169,12 @@ type run struct {
 	result Result
 	made   []table.File // by this job, for the case that it fails
 	spread *spread      // which rows to keep; nil: all
+	before *historian   // nil: a rescale, or none is needed
 }
 
 // Run does a job. When it fails it leaves no files behind, as far as the store lets it.
 func (c *Compactor) Run(ctx context.Context, j Job) (Result, error) {
-	r := &run{Compactor: c, job: &j, namer: table.NewNamer(c.cfg.Schema, c.cfg.NewID())}
+	r := &run{Compactor: c, job: &j, namer: table.NewNamer(c.cfg.Schema, c.cfg.NewID()), before: c.history}
 	err := r.check()
 	switch {
 	case err != nil:
@@ -185,7 +196,7 @@ func (c *Compactor) Discard(ctx context.Context, r Result) {
 	for i := range r.Removed {
 		kept[r.Removed[i].Name] = struct{}{}
 	}
-	c.remove(ctx, slices.DeleteFunc(slices.Clone(r.Added), func(f table.File) bool {
+	c.remove(ctx, slices.DeleteFunc(slices.Concat(r.Added, r.Changelog), func(f table.File) bool {
 		_, upgraded := kept[f.Name]
 		return upgraded
 	}))
@@ -247,6 +258,13 @@ func (r *run) upgrade(ctx context.Context, f *table.File) error {
 	if f.Level == r.job.OutputLevel {
 		return nil
 	}
+	asItIs, err := r.raise(ctx, f)
+	if err != nil {
+		return err
+	}
+	if !asItIs {
+		return r.write(ctx, []datafile.Section{{{f}}})
+	}
 	up := *f
 	up.Level = r.job.OutputLevel
 	r.result.Removed, r.result.Added = append(r.result.Removed, *f), append(r.result.Added, up)
@@ -272,12 +290,19 @@ func (r *run) rewrite(ctx context.Context, sections []datafile.Section) error {
 
 // write makes new files of the rows of sections, which are in key order.
 func (r *run) write(ctx context.Context, sections []datafile.Section) error {
-	w := r.format.NewWriter(r.bucket, r.total, r.job.OutputLevel, table.SourceCompact, r.namer)
+	o := output{data: r.format.NewWriter(r.bucket, r.total, r.job.OutputLevel, table.SourceCompact, r.namer)}
+	history := r.levels(sections)
+	if history != nil && history.Log {
+		o.log = r.before.log.NewWriter(r.bucket, r.total, r.job.OutputLevel, table.SourceAppend, r.namer)
+	}
 	for _, s := range sections {
-		if err := r.mergeTo(ctx, w, s, r.job.DropDeletes); err != nil {
-			w.Abort(ctx)
+		if err := r.mergeTo(ctx, o, s, history, r.job.DropDeletes); err != nil {
+			o.abort(ctx)
 			return err
 		}
+	}
+	if err := r.takeLog(ctx, o); err != nil {
+		return err
 	}
 	var read []table.File
 	for _, s := range sections {
@@ -287,7 +312,7 @@ func (r *run) write(ctx context.Context, sections []datafile.Section) error {
 			}
 		}
 	}
-	return r.take(ctx, w, read)
+	return r.take(ctx, o.data, read)
 }
 
 // take ends a writer and puts its files in the place of those that were read.
@@ -312,22 +337,25 @@ func (r *run) take(ctx context.Context, w *datafile.Writer, read []table.File) e
 
 // mergeTo appends the rows of a section, one a key. When there are too many runs to merge at once, the smallest of them
 // become one first, in files that are gone afterwards. Runs that have others between them in age are merged there only
-// where that does no harm.
-func (r *run) mergeTo(ctx context.Context, w *datafile.Writer, s datafile.Section, drop bool) error {
+// where that does no harm: where levels count, only those of level 0.
+func (r *run) mergeTo(ctx context.Context, o output, s datafile.Section, h *datafile.History, drop bool) error {
 	s = slices.Clone(s)
+	var high, below datafile.Section
+	limit := r.cfg.MaxRuns
+	if h != nil {
+		var err error
+		if s, high, below, err = r.byLevel(s, h.Lookup); err != nil {
+			return err
+		}
+		limit = max(1, limit-len(high)-len(below))
+	}
 	var passing []table.File
 	defer func() { r.remove(ctx, passing) }()
-	for len(s) > r.cfg.MaxRuns {
+	for len(s) > limit {
 		slices.SortStableFunc(s, func(a, b datafile.Run) int { return cmp.Compare(runSize(a), runSize(b)) })
-		n := min(r.cfg.MaxRuns, len(s)-r.cfg.MaxRuns+1)
-		pass := r.format.NewWriter(r.bucket, r.total, 0, table.SourceCompact, r.namer)
-		err := r.stream(ctx, pass, s[:n], r.pass, false)
-		var files []table.File
-		if err == nil {
-			files, err = pass.Close(ctx)
-		}
+		n := min(r.cfg.MaxRuns, len(s)-limit+1)
+		files, err := r.passOf(ctx, s[:n])
 		if err != nil {
-			pass.Abort(ctx)
 			return err
 		}
 		passing = append(passing, files...)
@@ -339,7 +367,27 @@ func (r *run) mergeTo(ctx context.Context, w *datafile.Writer, s datafile.Sectio
 			s = append(s, merged)
 		}
 	}
-	return r.stream(ctx, w, s, r.merge, drop)
+	cfg := r.merge
+	if h != nil {
+		with := *h
+		with.Below = len(below)
+		cfg.History = &with
+	}
+	return r.stream(ctx, o, slices.Concat(s, high), below, cfg, drop)
+}
+
+// passOf merges runs into files of level 0 that only this job knows.
+func (r *run) passOf(ctx context.Context, runs datafile.Section) ([]table.File, error) {
+	o := output{data: r.format.NewWriter(r.bucket, r.total, 0, table.SourceCompact, r.namer)}
+	err := r.stream(ctx, o, runs, nil, r.pass, false)
+	if err == nil {
+		var files []table.File
+		if files, err = o.data.Close(ctx); err == nil {
+			return files, nil
+		}
+	}
+	o.abort(ctx)
+	return nil, err
 }
 
 func runSize(run datafile.Run) int64 {
@@ -350,14 +398,19 @@ func runSize(run datafile.Run) int64 {
 	return n
 }
 
-// stream merges the runs of a section into a writer.
-func (r *run) stream(ctx context.Context, w *datafile.Writer, s datafile.Section, merge datafile.MergeConfig, drop bool) (err error) {
-	sources := make([]datafile.Source, len(s))
-	for i, files := range s {
-		sources[i] = datafile.Chain(len(files), func(i int) (datafile.Source, error) { return r.open(ctx, files[i]) })
+// stream merges the runs of a section into an output. Those below are only looked at.
+func (r *run) stream(ctx context.Context, o output, s, below datafile.Section, merge datafile.MergeConfig, drop bool) (err error) {
+	var m *datafile.Merger
+	sources := make([]datafile.Source, 0, len(s)+len(below))
+	for _, files := range s {
+		sources = append(sources, files.Open(func(f *table.File) (datafile.Source, error) { return r.open(ctx, f) }))
 	}
-	m, err := datafile.NewMerger(merge, sources)
-	if err != nil {
+	for _, files := range below {
+		sources = append(sources, files.Open(func(f *table.File) (datafile.Source, error) {
+			return r.peek(ctx, f, func() *datafile.Merger { return m })
+		}))
+	}
+	if m, err = datafile.NewMerger(merge, sources); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
@@ -377,7 +430,7 @@ func (r *run) stream(ctx context.Context, w *datafile.Writer, s datafile.Section
 				return err
 			}
 		}
-		if err := w.Append(ctx, rows); err != nil {
+		if err := o.append(ctx, rows, m.Changes()); err != nil {
 			return err
 		}
 	}

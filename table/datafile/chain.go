@@ -12,6 +12,20 @@ type chain struct {
 	open func(i int) (Source, error)
 	next int
 	now  Source
+	run  Run // nil: not of files
+}
+
+// Open returns the rows of a run: a [Chain] that tells a [Merger] the level of each file.
+func (r Run) Open(open func(f *table.File) (Source, error)) Source {
+	return &chain{n: len(r), run: r, open: func(i int) (Source, error) { return open(r[i]) }}
+}
+
+// Level returns the level of the file that the last rows were of; 0 for what is no file.
+func (c *chain) Level() int32 {
+	if c.run == nil || c.next == 0 {
+		return 0
+	}
+	return c.run[c.next-1].Level
 }
 
 // Chain returns the rows of n sources one after the other: a sorted run of files with disjoint keys, of which one is open

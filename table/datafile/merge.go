@@ -22,6 +22,9 @@ type MergeConfig struct {
 
 	// KeepAll keeps all rows of a key, in their order, for another merge later.
 	KeepAll bool
+
+	// History says that the levels of rows count. Nil: they do not.
+	History *History
 }
 
 // Bounds of what a Merger holds: a batch of every source, and those whose rows are in what it returned last.
@@ -39,11 +42,15 @@ var errUnsorted = errors.New("rows are not sorted by key")
 type Merger struct {
 	sources []*mergeInput
 	tree    loserTree
+	fields  []table.Field
 	order   rowOrder
 	engine  merge.Function // nil: the newest row stays
 	keepAll bool
+	history *History
+	log     changeLog
 
 	started bool
+	open    int           // sources with rows to come that are not only looked at
 	spent   []*mergeBatch // whose rows are all in what was returned last, or dropped
 	held    int64         // bytes of wide rows in spent
 	free    []*mergeBatch
@@ -51,6 +58,9 @@ type Merger struct {
 	used    []*mergeBatch // by index in out.Batches
 	made    *mergeBatch   // rows that the engine made
 	group   table.Rows
+	levels  []int32   // with history: of the rows of group
+	looks   []bool    // and whether they come from a source that is only looked at
+	after   table.Ref // the row that stays
 	err     error
 }
 
@@ -59,19 +69,25 @@ func NewMerger(cfg MergeConfig, sources []Source) (*Merger, error) {
 	if len(sources) > maxMergeSources {
 		return nil, fmt.Errorf("%d files to merge at once are more than %d", len(sources), maxMergeSources)
 	}
-	m := &Merger{engine: cfg.Engine.Function(), keepAll: cfg.KeepAll, order: newRowOrder(cfg)}
+	m := &Merger{engine: cfg.Engine.Function(), keepAll: cfg.KeepAll, order: newRowOrder(cfg), fields: cfg.Fields, history: cfg.History, open: len(sources)}
 	if m.engine != nil {
 		m.made = &mergeBatch{rows: table.NewBatch(cfg.Fields), slot: -1}
 	}
+	if m.history != nil {
+		m.open -= m.history.Below
+		if m.history.Log {
+			m.log.rows = table.NewBatch(cfg.Fields)
+		}
+	}
 	for i, s := range sources {
-		m.sources = append(m.sources, &mergeInput{source: s, index: i, merger: m, fields: cfg.Fields})
+		m.sources = append(m.sources, &mergeInput{source: s, index: i, merger: m, fields: cfg.Fields, looked: i >= m.open})
 	}
 	return m, nil
 }
 
 // NextRows returns the next rows, at most max and at least one, as references into the sources' batches, which stay as
 // they are until the next call. After the last row it returns io.EOF. With KeepAll it may go beyond max, as it ends
-// after some key.
+// after some key. With History.Log there may be none, where there are changes.
 func (m *Merger) NextRows(max int) (table.Rows, error) {
 	if m.err == nil {
 		m.err = m.fill(min(max, table.MaxBatchRows))
@@ -106,14 +122,15 @@ func (m *Merger) Close() error {
 // fill makes m.out.
 func (m *Merger) fill(max int) error {
 	m.forget()
+	m.log.reset()
 	if !m.started {
 		if err := m.start(); err != nil {
 			return err
 		}
 	}
-	for len(m.out.Refs) < max && len(m.spent) < maxSpentBatches+len(m.sources) && m.held < maxSpentBytes {
+	for len(m.out.Refs) < max && len(m.spent) < maxSpentBatches+len(m.sources) && m.held < maxSpentBytes && !m.log.full(max) {
 		head := m.tree.winner()
-		if head.done {
+		if head.done || m.open == 0 && m.history != nil {
 			break
 		}
 		if err := m.mergeGroup(head); err != nil {
@@ -123,7 +140,7 @@ func (m *Merger) fill(max int) error {
 			m.forget()
 		}
 	}
-	if len(m.out.Refs) == 0 {
+	if len(m.out.Refs) == 0 && len(m.log.seqs) == 0 {
 		return io.EOF
 	}
 	return nil
@@ -161,9 +178,15 @@ func (m *Merger) forget() {
 func (m *Merger) mergeGroup(head *mergeInput) error {
 	g := &m.group
 	g.Refs, g.Seqs = g.Refs[:0], g.Seqs[:0]
+	m.levels, m.looks = m.levels[:0], m.looks[:0]
 	first := m.order.remember(head)
+	own := false
 	for {
 		g.Refs, g.Seqs = append(g.Refs, m.ref(head)), append(g.Seqs, head.seq)
+		if m.history != nil {
+			m.levels, m.looks = append(m.levels, head.level), append(m.looks, head.looked)
+			own = own || !head.looked
+		}
 		if err := head.advance(); err != nil {
 			return err
 		}
@@ -177,6 +200,8 @@ func (m *Merger) mergeGroup(head *mergeInput) error {
 	switch {
 	case m.keepAll:
 		m.out.Refs, m.out.Seqs = append(m.out.Refs, g.Refs...), append(m.out.Seqs, g.Seqs...)
+	case m.history != nil:
+		return m.mergeHistory(g, own)
 	case m.engine != nil && last > 0:
 		return m.mergeRows(g)
 	default:
@@ -233,6 +258,9 @@ type mergeInput struct {
 	key   keyView
 	begun bool
 	done  bool
+
+	looked bool  // the source is only looked at
+	level  int32 // of the file that the batch is of
 }
 
 // unsorted tells which file to look at, where the source knows.
@@ -275,6 +303,9 @@ func (s *mergeInput) load() error {
 	if err == io.EOF {
 		m.free = append(m.free, b)
 		s.done = true
+		if !s.looked {
+			m.open--
+		}
 		return nil
 	}
 	if err != nil {
@@ -285,6 +316,9 @@ func (s *mergeInput) load() error {
 	}
 	m.order.encode(&b.keys, b.rows)
 	s.batch, s.row = b, 0
+	if l, ok := s.source.(interface{ Level() int32 }); ok {
+		s.level = l.Level()
+	}
 	return nil
 }
 

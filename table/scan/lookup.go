@@ -11,14 +11,9 @@ import (
 // looksUp reports whether compactions of a table take what a key has in higher levels into each row that they write, without taking it
 // out there: then only the row of the lowest level counts (org.apache.paimon.mergetree.compact.LookupMergeFunction). With
 // deduplicate and first-row it does so anyway.
-func looksUp(s *table.Schema) (bool, error) {
-	if e := s.MergeEngine(); s.Append() || e == table.Deduplicate || e == table.FirstRow {
-		return false, nil
-	}
-	if s.Option("changelog-producer") == "lookup" {
-		return true, nil
-	}
-	return s.OptionBool("force-lookup")
+func looksUp(s *table.Schema) bool {
+	e := s.MergeEngine()
+	return s.LooksUp() && e != table.Deduplicate && e != table.FirstRow
 }
 
 // level is the files of a section that are of one level from 1 on, in key order.

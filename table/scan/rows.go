@@ -201,9 +201,7 @@ func (p *Plan) openSection(ctx context.Context, s datafile.Section, c *columns, 
 		}
 		return open(files), nil
 	}
-	if looks, err := looksUp(p.Schema); err != nil {
-		return nil, err
-	} else if looks {
+	if looksUp(p.Schema) {
 		return p.openLevels(s, c, open)
 	}
 	sources := make([]datafile.Source, len(s))

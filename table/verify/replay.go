@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sink/table"
@@ -55,6 +54,10 @@ func (c *checker) replay(ctx context.Context, snapshots []*manifest.Snapshot) er
 	}
 	if c.schema.Options["record-level.expire-time"] != "" {
 		c.report(Info, "replay", "changelog", "not replayed: with record-level.expire-time rows go that no change has taken away")
+		return nil
+	}
+	if c.schema.CompactionTells() && c.schema.Option("changelog-producer.row-deduplicate-ignore-fields") != "" {
+		c.report(Info, "replay", "changelog", "not replayed: changes of the columns of changelog-producer.row-deduplicate-ignore-fields are not in it")
 		return nil
 	}
 	t, err := scan.Open(ctx, c.store, c.path)
@@ -202,12 +205,9 @@ func (r *replayer) visible(files []table.File) (shown []table.File, ok bool) {
 
 // top returns the highest level of a bucket: that of num-levels, or of a file that is higher.
 func (r *replayer) top(files []table.File) int32 {
-	levels, err := strconv.ParseInt(r.schema.Option("num-levels"), 10, 32)
+	levels, err := r.schema.Levels()
 	if err != nil {
-		if levels, err = strconv.ParseInt(r.schema.Option("num-sorted-run.compaction-trigger"), 10, 32); err != nil {
-			levels = 5
-		}
-		levels++
+		levels = 6 // as Paimon has it by default
 	}
 	top := int32(levels) - 1
 	for i := range files {
