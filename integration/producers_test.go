@@ -98,7 +98,9 @@ func TestProducers(t *testing.T) {
 			replay = "last"
 		}
 		ours.fsck(t, "--replay", replay)
-		sink(t, ours.cli("verify")...)
+		if replay == "last" {
+			sink(t, ours.cli("verify")...)
+		}
 	}
 }
 

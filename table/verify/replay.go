@@ -56,8 +56,8 @@ func (c *checker) replay(ctx context.Context, snapshots []*manifest.Snapshot) er
 		c.report(Info, "replay", "changelog", "not replayed: with record-level.expire-time rows go that no change has taken away")
 		return nil
 	}
-	if c.schema.CompactionTells() && c.schema.Option("changelog-producer.row-deduplicate-ignore-fields") != "" {
-		c.report(Info, "replay", "changelog", "not replayed: changes of the columns of changelog-producer.row-deduplicate-ignore-fields are not in it")
+	if why := untold(c.schema); why != "" {
+		c.report(Info, "replay", "changelog", "not replayed: %s", why)
 		return nil
 	}
 	t, err := scan.Open(ctx, c.store, c.path)
@@ -75,6 +75,20 @@ func (c *checker) replay(ctx context.Context, snapshots []*manifest.Snapshot) er
 		return nil
 	}
 	return r.run(ctx, snapshots)
+}
+
+// untold tells why the changelog that compaction makes does not give the rows; empty when it does.
+func untold(s *table.Schema) string {
+	if !s.CompactionTells() {
+		return ""
+	}
+	if s.Option("changelog-producer.row-deduplicate-ignore-fields") != "" {
+		return "changes of the columns of changelog-producer.row-deduplicate-ignore-fields are not in it"
+	}
+	if groups, err := s.SequenceGroups(); s.MergeEngine() == table.PartialUpdate && s.LooksUp() && err == nil && len(groups) > 0 {
+		return "of a row without values in its sequence columns Paimon tells what a merge would make of it, but leaves it as it came until then"
+	}
+	return ""
 }
 
 // choose finds out what the changes are.
