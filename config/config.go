@@ -26,6 +26,8 @@ type Config struct {
 	CaseSensitive bool `yaml:"case-sensitive"`
 	// Each of these may be set again for one table.
 	Policies `yaml:",inline"`
+	// When a table that has stopped is tried again.
+	TableRetry TableRetry `yaml:"table-retry"`
 	// Address of metrics, health and the status page: `/metrics`, `/livez`, `/readyz`, `/status`. Empty: off.
 	HTTP string `yaml:"http"`
 	// How long a stop may take: the last checkpoint, then leaving the group. After that the process ends without it, which
@@ -165,12 +167,24 @@ type Policies struct {
 	// A change of the source table's columns. `evolve` adds and widens columns, and fails where that is not safe; `ignore`
 	// keeps the table as it is; `dead-letter` puts records of the new form aside.
 	SchemaChange string `yaml:"schema-change" enum:"evolve,ignore,fail,dead-letter"`
+	// What becomes of a table that has stopped: at a record that `fail` stops it at, or over a fault that outlasts its checkpoint's retries.
+	// `park` leaves it until the process is started again; `retry` tries it again after a pause, see `table-retry`, from its newest snapshot on. A table
+	// that was rolled back, or whose records are gone, is parked all the same, and so is every table under `--until-end`. The others go on.
+	OnTableFailure string `yaml:"on-table-failure" enum:"park,retry"`
 	// A record that no mapping wants, where mappings go by the source of records. `skip` counts it, `fail` stops the mapping there.
 	OnUnrouted string `yaml:"on-unrouted" enum:"skip,fail"`
 	// Where records go that a policy `dead-letter` puts aside.
 	DeadLetter DeadLetter `yaml:"dead-letter"`
 	// `source-position` drops events that Debezium sent again after its own restart, by their place in the source's log.
 	Deduplicate string `yaml:"deduplicate" enum:"none,source-position"`
+}
+
+// TableRetry says when a table that has stopped is tried again, where `on-table-failure` is `retry`.
+type TableRetry struct {
+	// About this long after its first failure, then twice as long after each further one.
+	Initial Duration `yaml:"initial" min:"1000000"`
+	// At most about this long.
+	Max Duration `yaml:"max" min:"1000000"`
 }
 
 // DeadLetter is where records go that are put aside: a topic or a folder.
@@ -297,12 +311,14 @@ func Default() *Config {
 			OnError:         "fail",
 			OnMissingBefore: "fail",
 			OnTruncate:      "fail",
+			OnTableFailure:  "park",
 			OnKeylessChange: "fail",
 			SchemaChange:    "evolve",
 			OnUnrouted:      "skip",
 			DeadLetter:      DeadLetter{Topic: "sink.dead"},
 			Deduplicate:     "none",
 		},
+		TableRetry:      TableRetry{Initial: Duration(10e9), Max: Duration(600e9)},
 		CaseSensitive:   true,
 		ShutdownTimeout: Duration(30e9),
 		Log:             Log{Level: "info", Format: "auto"},
@@ -339,6 +355,7 @@ func (p Policies) inherit(from Policies) Policies {
 	take(&p.OnError, from.OnError)
 	take(&p.OnMissingBefore, from.OnMissingBefore)
 	take(&p.OnTruncate, from.OnTruncate)
+	take(&p.OnTableFailure, from.OnTableFailure)
 	take(&p.OnKeylessChange, from.OnKeylessChange)
 	take(&p.SchemaChange, from.SchemaChange)
 	take(&p.OnUnrouted, from.OnUnrouted)

@@ -99,6 +99,8 @@ func TestEveryKey(t *testing.T) {
 	both := c.Tables[2]
 	require.Equal(t, []string{`shop\..*`, `(\w+)\.public\..*`}, []string{both.Topics.String(), both.Source.String()})
 	require.Equal(t, "fail", both.OnUnrouted)
+	require.Equal(t, "retry", both.OnTableFailure)
+	require.Equal(t, TableRetry{Initial: Duration(5 * time.Second), Max: Duration(time.Minute)}, c.TableRetry)
 	require.Equal(t, []Named{{"Created", "created"}}, orders.Rename)
 	require.Equal(t, []string{"a", "b"}, c.Tables[3].Topic)
 	require.True(t, c.Tables[3].Append)
@@ -106,8 +108,8 @@ func TestEveryKey(t *testing.T) {
 	require.Equal(t, "4", c.Tables[3].Options["bucket"], "merged from an anchor")
 
 	require.EqualError(t, c.Problem("tables[0].columns.amount", "no such type %s", "DECIMUL"),
-		"/etc/sink/sink.yaml:64:17: tables[0].columns.amount: no such type DECIMUL")
-	require.EqualError(t, c.Problem("tables[3].options.a.b", "x"), "/etc/sink/sink.yaml:92:5: tables[3].options.a.b: x")
+		"/etc/sink/sink.yaml:66:17: tables[0].columns.amount: no such type DECIMUL")
+	require.EqualError(t, c.Problem("tables[3].options.a.b", "x"), "/etc/sink/sink.yaml:94:5: tables[3].options.a.b: x")
 }
 
 func TestDefaults(t *testing.T) {

@@ -141,6 +141,9 @@ func (v *validator) warehouseURI(text string) {
 }
 
 func (v *validator) limits() {
+	if v.TableRetry.Max < v.TableRetry.Initial {
+		v.problem("table-retry.max", "%v is less than table-retry.initial, %v", v.TableRetry.Max, v.TableRetry.Initial)
+	}
 	if v.Checkpoint.Bytes > v.Memory && !v.hasProblem("memory") {
 		v.problem("checkpoint.bytes", "%v is more than memory, %v: the buffers would be flushed before the checkpoint", v.Checkpoint.Bytes, v.Memory)
 	}

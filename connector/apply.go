@@ -56,6 +56,9 @@ func (w *worker) apply(r run) {
 	if r.next.Offset > p.next.Offset { // over records of other tables
 		w.begins()
 		p.next.Offset, p.next.Epoch, w.moved = r.next.Offset, r.next.Epoch, true
+		if !r.pending {
+			p.deleted = nil
+		}
 	}
 	w.intake.newest = newest(w.intake.newest, r.records)
 	w.lag(r, p)
@@ -75,7 +78,7 @@ func (w *worker) takeOne(p *partition, r *run, i int) bool {
 	case w.c.life.Err() != nil:
 		w.void() // the process lets go in the middle of the record: nothing after it may be applied
 	case !errors.Is(err, errReadAgain) && w.partitions[r.tp] == p:
-		w.stop(fmt.Errorf("table %s: %w", w.name, err))
+		w.stopAt(&place{r.tp, r.records[i].Offset}, fmt.Errorf("table %s: %w", w.name, err))
 	}
 	return false
 }

@@ -86,6 +86,7 @@ func (w *worker) seal() {
 	awaits := w.writer != nil && w.awaitsTombstone(to)
 	if !rows && len(letters) == 0 && !awaits {
 		w.publish(to)
+		w.proven()
 		return
 	}
 	ctx, cancel := context.WithCancelCause(w.c.life)
@@ -241,6 +242,7 @@ func (w *worker) drop(f *flight) {
 // committed notes a snapshot that is there, and says so in one line.
 func (w *worker) committed(f *flight) {
 	w.recovered()
+	defer w.proven()
 	if f.sealed == nil {
 		w.publish(f.to)
 		return
@@ -260,6 +262,9 @@ func (w *worker) committed(f *flight) {
 	w.mu.Unlock()
 	w.publish(f.to)
 	w.report(f)
+	if err := w.recall(f.result.Progress.Learned); err != nil {
+		w.park(fmt.Errorf("table %s: %w", w.name, err))
+	}
 }
 
 // publish makes positions known as durable: no uncommitted row lies before them.
@@ -391,6 +396,7 @@ func (w *worker) discard() {
 		w.account()
 	}
 	w.takeLetters()
+	w.forget()
 	w.account()
 	w.records, w.moved = 0, false
 	w.timer.Stop()

@@ -31,6 +31,8 @@ const (
 	Skip       Policy = "skip"        // count the record and go on
 	Accept     Policy = "accept"      // write what is known, and count it
 	Apply      Policy = "apply"       // truncate: -D for every live row
+	Park       Policy = "park"        // leave a failed table alone until the process is started anew
+	Retry      Policy = "retry"       // try a failed table again, with growing pauses
 	Append     Policy = "append"      // a table without primary key: each image is a row, of which a metadata column tells the kind
 	Ignore     Policy = "ignore"      // count it and go on
 	Evolve     Policy = "evolve"      // change the table's schema where Paimon allows it, else fail
@@ -59,6 +61,7 @@ type Config struct {
 	Checkpoint Checkpoint
 	Encoders   int // files made at the same time; 0: two a core, at least 8
 	Tables     []Table
+	TableRetry TableRetry // of tables whose OnTableFailure is Retry
 	// UntilEnd makes Run return after all that was on the topics at the start (up to the last stable offset) is in
 	// snapshots and the group's offsets are committed.
 	UntilEnd bool
@@ -101,6 +104,7 @@ type Table struct {
 	OnKeylessChange Policy // an update or delete where the table has no primary key: Fail, DeadLetter, Skip, Append
 	SchemaChange    Policy // Evolve, Ignore, Fail, DeadLetter
 	LatePartition   Policy // Skip, DeadLetter; empty: rows for expired partitions are written as any
+	OnTableFailure  Policy // Retry; else Park: what becomes of a table that has stopped
 	OnUnrouted      Policy // Fail; else Skip: records that no mapping wants, where sources are looked at
 	Deduplicate     bool   // drop events that Debezium sends again: `deduplicate: source-position`
 	Compacted       bool   // the user accepts topics with cleanup.policy=compact

@@ -131,12 +131,14 @@ func TestLossIsTold(t *testing.T) {
 	})
 }
 
-// A process that is told to stop while it looks for brokers has not failed.
+// A process that is told to stop while it looks for brokers has not failed; only it has not reached the end that it was to reach.
 func TestStopBeforeStart(t *testing.T) {
 	onStage(t, func(t *testing.T) {
 		s := newStage(t, 1, crateTopic)
-		p := s.start(s.quickly(object.NewMem()))
-		require.NoError(t, p.end())
+		cfg := s.quickly(object.NewMem())
+		require.ErrorIs(t, s.start(cfg).end(), ErrInterrupted)
+		cfg.UntilEnd = false
+		require.NoError(t, s.start(cfg).end())
 	})
 }
 
@@ -236,7 +238,7 @@ func TestRewindOnlyGoesBack(t *testing.T) {
 	defer c.client.Close()
 	tp := table.TopicPartition{Topic: crateTopic}
 	w := &worker{accepts: map[table.TopicPartition]int{}}
-	c.listen(w, tp)
+	c.listen(w, tp, table.Cursor{Offset: 60})
 	c.polled[tp] = 60
 	c.rewinds = []rewind{{w, table.Offsets{tp: {Offset: 100}}}}
 	c.rewind()

@@ -125,3 +125,50 @@ func TestPartitionComesAfterLettingGo(t *testing.T) {
 	_, _, known := f.c.durable(partitionHere)
 	require.False(t, known, "nobody says how far a table is in what was given up")
 }
+
+// A table is fed from the topics that carry it, or of which the group's offset names it, and not from others that come with them: it
+// would hold back their offsets, and be taken for one that two topics feed.
+func TestTableOfOneTopicOnly(t *testing.T) {
+	f := newFeeding(t, object.NewMem())
+	there, beside := table.TopicPartition{Topic: "all"}, table.TopicPartition{Topic: "more"}
+	_, err := f.c.route("more")
+	require.NoError(t, err)
+	logs := map[table.TopicPartition]partitionLog{}
+	for tp, marks := range map[table.TopicPartition][]commit.Mark{there: {{Table: "lake.crate"}, f.scout.mark}, beside: {f.scout.mark}} {
+		logs[tp] = partitionLog{end: 9, partitions: 1, group: kadm.Offset{At: -1, Metadata: metadataOf(marks)}}
+	}
+	_, err = f.scout.assign(t.Context(), logs)
+	require.NoError(t, err)
+	require.Len(t, f.c.fedBy("all"), 1)
+	require.Empty(t, f.c.fedBy("more"))
+}
+
+// A process that begins between a delete and its tombstone hands the tombstone to the table of the delete, as one that saw both.
+func TestTombstoneAfterRestartOfScout(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, "all"), object.NewMem()
+		cfg := s.config(store, sharedTopic())
+		cfg.Tables[0].Compacted = true
+		emit := func(name, op string, before, after *crate, id int64) {
+			s.emit("all", event{key: keyOf(id), value: of("orchard", name, envelope(op, before, after, id))})
+		}
+		emit("crate", "c", nil, row(1, "fig", 3), 1)
+		emit("barrel", "c", nil, row(1, "oak", 9), 1)
+		emit("barrel", "d", row(1, "oak", 9), nil, 1)
+		_, err := s.drain(cfg)
+		require.NoError(t, err)
+		s.emit("all", event{key: keyOf(1)})
+		_, err = s.drain(cfg)
+		require.NoError(t, err, "the tombstone follows its delete")
+		require.EqualValues(t, 4, s.group(cfg.Group, "all", 0))
+		require.Empty(t, rowsOf(t, store, "lake.barrel"))
+
+		emit("crate", "d", row(1, "fig", 3), nil, 1)
+		emit("barrel", "c", nil, row(1, "oak", 9), 1)
+		_, err = s.drain(cfg)
+		require.NoError(t, err)
+		s.emit("all", event{key: keyOf(1)})
+		_, err = s.drain(cfg)
+		require.ErrorContains(t, err, "does not say which table it is of", "something came in between")
+	})
+}

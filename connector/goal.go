@@ -15,6 +15,10 @@ var (
 	errAllStopped = errors.New("every table has stopped")
 )
 
+// ErrInterrupted is returned by Run under UntilEnd when it was asked to stop before the end was reached. What was read by then is
+// committed.
+var ErrInterrupted = errors.New("stopped before all that was on the topics at the start was committed; the next run goes on from there")
+
 // goal is where UntilEnd ends: the last stable offsets of all partitions when the process started. It is reached when
 // the group's offsets have passed it, whichever instance brought them there.
 type goal struct {

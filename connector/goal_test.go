@@ -29,3 +29,26 @@ func TestGoalOfTwoInstances(t *testing.T) {
 	require.NoError(t, c.admin.CommitAllOffsets(t.Context(), cfg.Group, offsets))
 	require.True(t, g.reached(t.Context()))
 }
+
+// A run to the end that is told to stop before it says so, and has committed what it read; the next one goes on from there.
+func TestCutOffBeforeEnd(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		for id := range int64(5) {
+			s.emit(crateTopic, good(id))
+		}
+		cfg := s.quickly(store)
+		cfg.Checkpoint.Records = 1
+		p := s.start(cfg)
+		p.stop()
+		<-p.ended
+		require.ErrorIs(t, p.err, ErrInterrupted)
+		_, err := s.drain(cfg)
+		require.NoError(t, err)
+		oneEach(t, store, "orchard.crate", 0, 1, 2, 3, 4)
+
+		cfg.Group, cfg.UntilEnd = "service", false
+		p = s.start(cfg)
+		require.NoError(t, p.end(), "a service that is told to stop has done what it was told")
+	})
+}

@@ -52,8 +52,9 @@ func (c *Connector) adjust(ctx context.Context, assigned map[string]map[int32]kg
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for w, cursors := range wanted {
+		w.askWhetherRead(cursors, logs)
 		for tp, cursor := range cursors {
-			c.listen(w, tp)
+			c.listen(w, tp, cursor)
 			w.accept(tp, c.generation)
 			if at, ok := starts[tp]; !ok || cursor.Offset < at.Offset {
 				starts[tp] = cursor
@@ -66,7 +67,7 @@ func (c *Connector) adjust(ctx context.Context, assigned map[string]map[int32]kg
 			start, ok := starts[tp]
 			if !ok { // no table wants it now: its tables have stopped
 				start = table.Cursor{Offset: logs[tp].end, Epoch: -1}
-				c.cursors[tp] = map[*worker]int{}
+				c.cursors[tp] = map[*worker]*listener{}
 			}
 			c.polled[tp] = start.Offset
 			partitions[p] = kgo.NewOffset().At(start.Offset).WithEpoch(start.Epoch)
@@ -75,13 +76,48 @@ func (c *Connector) adjust(ctx context.Context, assigned map[string]map[int32]kg
 	return assigned, nil
 }
 
-// listen has the worker get the records of a partition from now on, under a new generation. c.mu is held.
-func (c *Connector) listen(w *worker, tp table.TopicPartition) {
+// listener is a worker that gets the records of a partition.
+type listener struct {
+	generation int          // of dispatches to it
+	next       table.Cursor // what it gets next: it has been given all that it wants before
+}
+
+// listen has the worker get the records of a partition from a cursor on, under a new generation. c.mu is held.
+func (c *Connector) listen(w *worker, tp table.TopicPartition, from table.Cursor) {
 	c.generation++
 	if c.cursors[tp] == nil {
-		c.cursors[tp] = map[*worker]int{}
+		c.cursors[tp] = map[*worker]*listener{}
 	}
-	c.cursors[tp][w] = c.generation
+	c.cursors[tp][w] = &listener{c.generation, from}
+}
+
+// dismiss has a worker that has stopped get no records. The other tables of its topics need not read again what they have had.
+func (c *Connector) dismiss(w *worker) {
+	if w.feeder != nil {
+		w.feeder.scout.dismiss(w)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rewinds = slices.DeleteFunc(c.rewinds, func(r rewind) bool { return r.worker == w })
+	for tp, listeners := range c.cursors {
+		if listeners[w] != nil {
+			delete(listeners, w)
+			c.advances = append(c.advances, tp)
+		}
+	}
+	c.wake()
+}
+
+// askAdvance has the poll loop go on with a partition from a cursor, if no other worker wants what comes before.
+func (c *Connector) askAdvance(w *worker, tp table.TopicPartition, to table.Cursor) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.cursors[tp][w]; l != nil && l.next.Offset < to.Offset {
+		l.next = to
+		c.advances = append(c.advances, tp)
+		c.wake()
+	}
 }
 
 // assign tells each table's worker which partitions are its own now, and returns where each wants to begin. A worker that
@@ -130,12 +166,16 @@ func (c *Connector) lost(ctx context.Context, client *kgo.Client, partitions map
 	c.forget(partitions)
 }
 
-// release calls leave at once for each worker with its share of the partitions, and waits for all.
+// release calls leave at once for each worker with its share of the partitions, and waits for all. One that has stopped hears of
+// it, too: it may be tried again.
 func (c *Connector) release(partitions map[string][]int32, leave func(*worker, []table.TopicPartition)) {
 	share := map[*worker][]table.TopicPartition{}
 	c.mu.Lock()
 	for _, tp := range flatten(partitions) {
-		for w := range c.cursors[tp] {
+		if _, owned := c.cursors[tp]; !owned {
+			continue
+		}
+		for _, w := range c.routes[tp.Topic] {
 			share[w] = append(share[w], tp)
 		}
 	}
@@ -174,33 +214,50 @@ func (c *Connector) askRewind(w *worker, to table.Offsets) {
 
 // rewind carries out what was asked for. It runs between a poll and AllowRebalance, when no partition can leave. It only
 // goes back: a table that another instance has brought further drops what comes before its cursor, but another table
-// of the topic may still want it.
+// of the topic may still want it. When a table has stopped it goes on to where the others are.
 func (c *Connector) rewind() {
 	c.mu.Lock()
-	asked := c.rewinds
-	c.rewinds = nil
+	asked, advances := c.rewinds, c.advances
+	c.rewinds, c.advances = nil, nil
 	positions := map[string]map[int32]kgo.EpochOffset{}
+	move := func(tp table.TopicPartition, to table.Cursor) {
+		c.polled[tp] = to.Offset
+		if positions[tp.Topic] == nil {
+			positions[tp.Topic] = map[int32]kgo.EpochOffset{}
+		}
+		positions[tp.Topic][tp.Partition] = kgo.EpochOffset{Epoch: to.Epoch, Offset: to.Offset}
+	}
 	for _, r := range asked {
 		for tp, cursor := range r.to {
 			if _, owned := c.cursors[tp]; !owned {
 				continue
 			}
-			c.listen(r.worker, tp)
+			c.listen(r.worker, tp, cursor)
 			r.worker.accept(tp, c.generation)
-			if cursor.Offset >= c.polled[tp] {
-				continue
+			if cursor.Offset < c.polled[tp] {
+				move(tp, cursor)
 			}
-			c.polled[tp] = cursor.Offset
-			if positions[tp.Topic] == nil {
-				positions[tp.Topic] = map[int32]kgo.EpochOffset{}
-			}
-			positions[tp.Topic][tp.Partition] = kgo.EpochOffset{Epoch: cursor.Epoch, Offset: cursor.Offset}
+		}
+	}
+	for _, tp := range advances {
+		if lowest, any := lowestOf(c.cursors[tp]); any && lowest.Offset > c.polled[tp] {
+			move(tp, lowest)
 		}
 	}
 	c.mu.Unlock()
 	if len(positions) > 0 {
 		c.client.SetOffsets(positions)
 	}
+}
+
+// lowestOf returns what the listener gets next that is furthest behind; false where nobody listens.
+func lowestOf(listeners map[*worker]*listener) (lowest table.Cursor, any bool) {
+	for _, l := range listeners {
+		if !any || l.next.Offset < lowest.Offset {
+			lowest, any = l.next, true
+		}
+	}
+	return lowest, any
 }
 
 // partitionLog is what the brokers say of a partition when it is assigned.

@@ -79,11 +79,42 @@ func (w *worker) unwritable(event debezium.Event) error {
 	return nil
 }
 
+// identityPrefix begins the names of what was learned of topics' before images.
+const identityPrefix = "identity/"
+
+// recall takes over what the newest snapshot tells of before images and of what the table is made of, but for what this instance
+// has learned since. The error is another source's: two instances have begun to make one table of two.
+func (w *worker) recall(learned map[string]string) error {
+	in := w.intake
+	for name, told := range learned {
+		switch source := name == learnedSource || strings.HasPrefix(name, learnedSource+"/"); {
+		case source && in.trust[name] != "" && in.trust[name] != told:
+			return sharedSources(w.name, told, in.trust[name])
+		case source || strings.HasPrefix(name, identityPrefix) && !in.untold[name]:
+			in.trust[name] = told
+		}
+	}
+	return nil
+}
+
+// forget drops what was learned of before images since the newest snapshot: the records that showed it are read again. What the table
+// is made of is told again by the next checkpoint.
+func (w *worker) forget() {
+	for name := range w.intake.trust {
+		if strings.HasPrefix(name, identityPrefix) {
+			delete(w.intake.trust, name)
+			delete(w.intake.untold, name)
+		} else if w.state.Progress.Learned[name] == "" {
+			w.intake.untold[name] = true
+		}
+	}
+}
+
 // identity is the name under which trust in a topic is kept.
 func (w *worker) identity(topic string) string {
 	in := w.intake
 	if in.identityOf != topic || in.identity == "" {
-		in.identityOf, in.identity = topic, "identity/"+topic
+		in.identityOf, in.identity = topic, identityPrefix+topic
 	}
 	return in.identity
 }
@@ -102,7 +133,7 @@ func trustOf(before debezium.BeforeImage) string {
 // learn notes what an update of a topic has told.
 func (w *worker) learn(topic, trust string) {
 	if name := w.identity(topic); trust != w.intake.trust[name] {
-		w.intake.trust[name] = trust
+		w.intake.trust[name], w.intake.untold[name] = trust, true
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -21,7 +20,8 @@ type intake struct {
 	record      debezium.Record
 	frame       debezium.Frame
 	newest      time.Time         // Kafka timestamp of the newest record applied since the start
-	trust       map[string]string // by topic: what was learned of its before images
+	trust       map[string]string // what was learned of topics' before images, and what the table is made of, as snapshots keep it
+	untold      map[string]bool   // of that: learned here since the last seal
 	letters     []letter          // put aside since the last seal
 	letterBytes int64             // of their records
 	source      sourceMark        // of the record that was looked at last
@@ -40,7 +40,10 @@ type plan struct {
 }
 
 func newIntake() *intake {
-	return &intake{decoders: map[string]*debezium.Decoder{}, plans: map[*debezium.Shape]*plan{}, trust: map[string]string{}, rereads: rereads{told: new(atomic.Bool)}}
+	return &intake{
+		decoders: map[string]*debezium.Decoder{}, plans: map[*debezium.Shape]*plan{}, trust: map[string]string{}, untold: map[string]bool{},
+		rereads: rereads{told: new(atomic.Bool)},
+	}
 }
 
 // decoder returns the decoder of a topic.
@@ -162,10 +165,14 @@ func (w *worker) checkKey(schema *table.Schema, key []string, partitions int) er
 }
 
 // learned returns what has to survive a restart, for the snapshot: trust in before images, deletes whose tombstone is still
-// to come, and how far the sources have come. Of a partition it tells only when the checkpoint moves it: of any other another
-// instance may know more by now, and nothing would refuse what is told here.
+// to come, and how far the sources have come. It tells only what the records of this checkpoint have shown, and of partitions that
+// it moves: of anything else another instance may know more by now, and nothing would refuse what is told here.
 func (w *worker) learned(moved table.Offsets) map[string]string {
-	learned := maps.Clone(w.intake.trust)
+	learned := map[string]string{}
+	for name := range w.intake.untold {
+		learned[name] = w.intake.trust[name]
+	}
+	clear(w.intake.untold)
 	for tp := range moved {
 		p := w.partitions[tp]
 		if p.deleted != nil || w.state.Progress.Learned[deletedName(tp)] != "" {

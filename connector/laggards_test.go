@@ -55,6 +55,50 @@ func TestLearnedByOthers(t *testing.T) {
 	})
 }
 
+// What an instance has learned of a topic's before images is told once, when its own records have shown it: a checkpoint of other records
+// does not take back what another instance has found out since.
+func TestTrustLearnedByOthers(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 2, crateTopic), object.NewMem()
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 1)})
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("u", row(1, "x", 1), row(1, "y", 1), 2)})
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.Checkpoint.Records = false, 1
+		p := s.start(cfg)
+		time.Sleep(10 * time.Second)
+		ctx := context.Background()
+		other, err := commit.Open(ctx, commit.Config{Store: store, Path: pathOf("orchard.crate"), User: "ucase"})
+		require.NoError(t, err)
+		learned := func() string {
+			state, err := other.Resume(ctx)
+			require.NoError(t, err)
+			return state.Progress.Learned["identity/"+crateTopic]
+		}
+		require.Equal(t, identityFull, learned())
+		state, err := other.Resume(ctx)
+		require.NoError(t, err)
+		tp := table.TopicPartition{Topic: crateTopic, Partition: 1}
+		from, to := table.Offsets{}, table.Cursor{Offset: 1, Epoch: -1}
+		if at, ok := state.Progress.Offsets[tp]; ok {
+			from[tp], to = at, at
+			to.Offset++
+		}
+		_, err = other.Commit(ctx, table.Delta{From: from, Progress: table.Progress{
+			Offsets: table.Offsets{tp: to}, MaxSequence: state.MaxSequence, Learned: map[string]string{"identity/" + crateTopic: identityPartial},
+		}})
+		require.NoError(t, err)
+		for id := int64(2); id < 4; id++ { // the second begins where the first has seen what the other wrote
+			s.emit(crateTopic, event{key: keyOf(id), value: envelope("c", nil, row(id, "x", 1), id)})
+			time.Sleep(10 * time.Second)
+			require.Equal(t, identityPartial, learned(), "after row %d", id)
+		}
+		s.emit(crateTopic, event{key: keyOf(2), value: envelope("u", row(2, "x", 1), row(2, "y", 1), 4)})
+		time.Sleep(10 * time.Second)
+		require.Equal(t, identityFull, learned(), "its own record has shown it")
+		p.kill()
+	})
+}
+
 // A delete that gives no rows, since it came before, has a tombstone like any other: that is known after a restart between the
 // two.
 func TestTombstoneOfRepeatedDelete(t *testing.T) {

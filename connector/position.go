@@ -18,30 +18,38 @@ import (
 func (w *worker) assign(ctx context.Context, logs map[table.TopicPartition]partitionLog) (offsets table.Offsets, err error) {
 	ended := w.do(ctx, func(ctx context.Context) {
 		w.settle()
-		if w.problem() != nil {
-			return
-		}
-		if w.scout != nil {
+		switch {
+		case w.problem() != nil:
+			maps.Copy(w.comeback.owed, logs)
+		case w.scout != nil:
 			offsets, err = w.scout.assign(ctx, logs)
-			return
+		default:
+			offsets, err = w.begin(ctx, logs)
 		}
-		if err = w.resume(ctx); err != nil || w.problem() != nil {
-			return
-		}
-		offsets = table.Offsets{}
-		for tp, log := range logs {
-			p, problem := w.position(tp, log)
-			if problem != nil {
-				w.stop(fmt.Errorf("table %s: %w", w.name, problem))
-				offsets = nil
-				return
-			}
-			w.partitions[tp] = p
-			offsets[tp] = p.next
-		}
-		w.publish(offsets)
 	})
 	return offsets, errors.Join(err, ended)
+}
+
+// begin takes over partitions from the table's newest snapshot on. It returns nothing when the table stops over what it finds.
+// The error is the context's.
+func (w *worker) begin(ctx context.Context, logs map[table.TopicPartition]partitionLog) (table.Offsets, error) {
+	maps.Copy(w.comeback.owed, logs)
+	if err := w.resume(ctx); err != nil || w.problem() != nil {
+		return nil, err
+	}
+	offsets := table.Offsets{}
+	for tp, log := range logs {
+		p, problem := w.position(tp, log)
+		if problem != nil {
+			w.park(fmt.Errorf("table %s: %w", w.name, problem))
+			return nil, nil
+		}
+		w.partitions[tp] = p
+		offsets[tp] = p.next
+	}
+	maps.DeleteFunc(w.comeback.owed, func(tp table.TopicPartition, _ partitionLog) bool { _, taken := offsets[tp]; return taken })
+	w.publish(offsets)
+	return offsets, nil
 }
 
 // resume reads the table's newest snapshot of ours, waiting for a store that does not answer, and raises the sequence
@@ -75,7 +83,7 @@ func (w *worker) resume(ctx context.Context) error {
 		err = w.open()
 	}
 	if err != nil {
-		w.stop(fmt.Errorf("table %s: %w", w.name, err))
+		w.stopAt(&place{}, fmt.Errorf("table %s: %w", w.name, err))
 		return nil
 	}
 	return nil
@@ -230,38 +238,31 @@ func (w *worker) leave(tps []table.TopicPartition) {
 	w.refuse(tps)
 	for _, tp := range tps {
 		delete(w.partitions, tp)
+		delete(w.comeback.owed, tp)
 	}
 	w.counters.update(func(s *TableStats) {
 		for _, tp := range tps {
 			delete(s.Positions, lagKey(tp))
 		}
 	})
+	w.proven()
 }
 
 // restart drops everything uncommitted and has all partitions read again from the newest snapshot.
 func (w *worker) restart(ctx context.Context) {
-	partitions := maps.Clone(w.partitions)
-	w.void()
-	if w.problem() != nil || len(partitions) == 0 {
-		return
-	}
-	if err := w.resume(ctx); err != nil || w.problem() != nil {
-		return
-	}
-	to := table.Offsets{}
-	for tp, old := range partitions {
+	logs := map[table.TopicPartition]partitionLog{}
+	for tp, old := range w.partitions {
 		log := old.log
-		log.group.At = -1 // older than the snapshot just read
-		p, problem := w.position(tp, log)
-		if problem != nil {
-			w.stop(fmt.Errorf("table %s: %w", w.name, problem))
-			return
-		}
-		w.partitions[tp] = p
-		to[tp] = p.next
+		log.group.At = -1 // older than the snapshot that is read now
+		logs[tp] = log
 	}
-	w.publish(to)
-	w.c.askRewind(w, to)
+	w.void()
+	if w.problem() != nil || len(logs) == 0 {
+		return
+	}
+	if to, err := w.begin(ctx, logs); err == nil && w.problem() == nil {
+		w.c.askRewind(w, to)
+	}
 }
 
 // offsetsText is offsets as a log line has them: "orders/0=17 orders/1=4".

@@ -385,7 +385,7 @@ func (c *Connector) held(tp table.TopicPartition) bool {
 func (c *Connector) allStopped() bool {
 	workers := c.allWorkers()
 	return len(workers) > 0 && !slices.ContainsFunc(workers, func(w *worker) bool {
-		return w.problem() == nil && (w.feeder == nil || w.feeder.problem() == nil)
+		return !w.isParked() && (w.feeder == nil || !w.feeder.isParked())
 	})
 }
 
@@ -393,7 +393,7 @@ func (c *Connector) allStopped() bool {
 func (c *Connector) problems() error {
 	var errs error
 	for _, w := range c.allWorkers() {
-		errs = errors.Join(errs, w.problem())
+		errs = errors.Join(errs, w.trouble())
 	}
 	return errs
 }

@@ -234,7 +234,9 @@ func (w *worker) claim(topic string, source debezium.Source) error {
 	if known && first != now {
 		return sharedSources(w.name, first, now)
 	}
-	w.intake.trust[name] = now
+	if !known {
+		w.intake.trust[name], w.intake.untold[name] = now, true
+	}
 	return nil
 }
 

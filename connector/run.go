@@ -49,11 +49,12 @@ type Connector struct {
 	routes     map[string][]*worker // by topic: those that the poll loop feeds
 	fed        map[string][]*worker // by topic: the tables of scouts
 	scouts     map[*Table]*worker
-	cursors    map[table.TopicPartition]map[*worker]int // generation of dispatches, by owned partition
-	generation int
-	polled     map[table.TopicPartition]int64 // where the next poll goes on, by owned partition
+	cursors    map[table.TopicPartition]map[*worker]*listener // by owned partition
+	generation int                                            // of dispatches
+	polled     map[table.TopicPartition]int64                 // where the next poll goes on, by owned partition
 	rewinds    []rewind
-	wake       context.CancelFunc // ends the poll under way
+	advances   []table.TopicPartition // that may be polled from further on
+	wake       context.CancelFunc     // ends the poll under way
 	stats      Stats
 	running    sync.WaitGroup
 }
@@ -84,7 +85,7 @@ func newConnector(ctx context.Context, cfg Config) *Connector {
 		routes:   map[string][]*worker{},
 		fed:      map[string][]*worker{},
 		scouts:   map[*Table]*worker{},
-		cursors:  map[table.TopicPartition]map[*worker]int{},
+		cursors:  map[table.TopicPartition]map[*worker]*listener{},
 		polled:   map[table.TopicPartition]int64{},
 		wake:     func() {},
 		ready:    make(chan struct{}),
@@ -94,7 +95,7 @@ func newConnector(ctx context.Context, cfg Config) *Connector {
 }
 
 // Run consumes until the context ends, then checkpoints what it holds, leaves the group and returns nil; a second way out is
-// UntilEnd. It returns an error when every table has stopped, when a table had stopped at the end, or when the brokers
+// UntilEnd, under which the end of the context before the goal is [ErrInterrupted]. It returns an error when every table has stopped, when a table had stopped at the end, or when the brokers
 // cannot be used. It is called once.
 func (c *Connector) Run(ctx context.Context) error {
 	defer c.close()
@@ -102,8 +103,8 @@ func (c *Connector) Run(ctx context.Context) error {
 	if err := c.start(ctx); err != nil {
 		c.endLife(err)
 		c.running.Wait()
-		if ctx.Err() != nil {
-			return nil // asked to stop before it began
+		if ctx.Err() != nil { // asked to stop before it began
+			return c.interrupted(nil)
 		}
 		return err
 	}
@@ -119,9 +120,17 @@ func (c *Connector) Run(ctx context.Context) error {
 	stop(nil) // poll may have ended for a reason of its own, and others watch the context
 	c.shutdown()
 	if cause := context.Cause(ctx); errors.Is(cause, errAllStopped) || errors.Is(cause, errReached) {
-		err = nil // told by tables' own problems, or nothing to tell
+		return c.problems() // or nothing to tell
 	}
-	return errors.Join(err, c.problems())
+	return c.interrupted(errors.Join(err, c.problems()))
+}
+
+// interrupted adds to why a run ended that it was to reach an end and has not: a script must not take it for done.
+func (c *Connector) interrupted(err error) error {
+	if err == nil && c.cfg.UntilEnd {
+		return ErrInterrupted
+	}
+	return err
 }
 
 // close ends the client. Closing polls once more, and would keep what leaves the group waiting for an AllowRebalance when that
@@ -232,11 +241,19 @@ func (c *Connector) dispatch(ctx context.Context, fetches kgo.Fetches) error {
 		}
 		c.mu.Lock()
 		targets := c.cursors[tp]
+		var next table.Cursor
 		if n := len(f.Records); n > 0 && targets != nil {
-			c.polled[tp] = f.Records[n-1].Offset + 1
+			next.Offset, next.Epoch = f.Records[n-1].Offset+1, f.Records[n-1].LeaderEpoch
+			c.polled[tp] = next.Offset
 		}
-		for w, generation := range targets {
-			w.enqueue(run{tp: tp, generation: generation, records: f.Records, stable: f.LastStableOffset})
+		for w, l := range targets {
+			if len(f.Records) > 0 && next.Offset <= l.next.Offset {
+				continue // it has had all of them, and another table of the topic reads again
+			}
+			w.enqueue(run{tp: tp, generation: l.generation, records: f.Records, stable: f.LastStableOffset})
+			if next.Offset > l.next.Offset {
+				l.next = next
+			}
 		}
 		c.mu.Unlock()
 	})

@@ -26,10 +26,8 @@ func (w *worker) commitConfig() commit.Config {
 // open readies the worker for the state just resumed: checks that the table is the one that the mapping means, and lifts
 // sequence numbers above all that the table holds.
 func (w *worker) open() error {
-	for name, value := range w.state.Progress.Learned {
-		if (strings.HasPrefix(name, "identity/") || name == learnedSource || strings.HasPrefix(name, learnedSource+"/")) && w.intake.trust[name] == "" {
-			w.intake.trust[name] = value
-		}
+	if err := w.recall(w.state.Progress.Learned); err != nil {
+		return &lasting{err}
 	}
 	if w.committer == nil {
 		return nil

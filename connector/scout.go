@@ -31,7 +31,7 @@ import (
 //     looks at the log from its start again; tables drop what they have. A table whose snapshot is named in the metadata is
 //     opened at once, so that a rollback is noticed.
 //  3. Tables have generations of their own: a table that reads again gets one, and the scout goes back as far as it needs;
-//     the others drop what they have had.
+//     the others drop what they have had. When that table stops, the scout goes on to where the others are.
 type scout struct {
 	w        *worker
 	feeds    map[table.TopicPartition]*feed
@@ -46,14 +46,22 @@ type feed struct {
 	floor    int64 // where it began when it was assigned: nothing before is missing from tables that its snapshots do not know
 	fresh    int64 // where tables begin that no snapshot knows: `start: latest`; else the floor
 	children map[*worker]*ration
-	deleted  *ration // whose delete was the last record
-	key      []byte  // of that
+	pending  pending      // after the last record
+	reach    table.Cursor // as far as it has ever been; what it has skipped before is skipped for good
+	atReach  pending
+}
+
+// pending is a tombstone that may come next.
+type pending struct {
+	w   *worker // whose delete was the last record; nil: it was something else
+	key []byte  // of that
 }
 
 // ration is what a table gets of the run at hand.
 type ration struct {
 	w          *worker
 	generation int
+	next       table.Cursor // all that is its before has been handed to it
 	records    []*kgo.Record
 }
 
@@ -88,14 +96,15 @@ func (s *scout) assign(ctx context.Context, logs map[table.TopicPartition]partit
 	for tp, log := range logs {
 		p, f, err := s.begin(tp, log)
 		if err != nil {
-			s.w.stop(fmt.Errorf("%s: %w", s.w.name, err))
+			s.w.park(fmt.Errorf("%s: %w", s.w.name, err))
 			return nil, nil
 		}
 		s.w.partitions[tp], s.feeds[tp] = p, f
 	}
 	back := table.Offsets{} // of partitions that were here before
-	for _, w := range s.tablesOf(logs) {
-		again, err := s.feed(ctx, w, topicsIn(logs))
+	topics := s.tablesOf(logs)
+	for _, w := range slices.SortedFunc(maps.Keys(topics), func(a, b *worker) int { return strings.Compare(a.name, b.name) }) {
+		again, err := s.feed(ctx, w, topics[w])
 		if err != nil {
 			return nil, err
 		}
@@ -142,16 +151,16 @@ func (s *scout) begin(tp table.TopicPartition, log partitionLog) (*partition, *f
 	return p, f, nil
 }
 
-// tablesOf returns the tables that are fed from some of the partitions: those known to this process, and those that the
-// offsets' metadata names and the mapping alone can make.
-func (s *scout) tablesOf(logs map[table.TopicPartition]partitionLog) []*worker {
-	var out []*worker
-	add := func(w *worker) {
-		if w != nil && !slices.Contains(out, w) {
-			out = append(out, w)
-		}
-	}
+// tablesOf returns the tables that are fed from some of the partitions, each with the topics that do: those known to this process,
+// and those that the offsets' metadata names and the mapping alone can make.
+func (s *scout) tablesOf(logs map[table.TopicPartition]partitionLog) map[*worker][]string {
+	out := map[*worker][]string{}
 	for tp, log := range logs {
+		add := func(w *worker) {
+			if !slices.Contains(out[w], tp.Topic) {
+				out[w] = append(out[w], tp.Topic)
+			}
+		}
 		for _, w := range s.w.c.fedBy(tp.Topic) {
 			if w.feeder == s.w {
 				add(w)
@@ -170,7 +179,6 @@ func (s *scout) tablesOf(logs map[table.TopicPartition]partitionLog) []*worker {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *worker) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
@@ -242,13 +250,13 @@ func (s *scout) admit(w *worker, tp table.TopicPartition, cursor table.Cursor) (
 		return false
 	}
 	s.lastGen++
-	f.children[w] = &ration{w: w, generation: s.lastGen}
+	f.children[w] = &ration{w: w, generation: s.lastGen, next: cursor}
 	w.accept(tp, s.lastGen)
 	if cursor.Offset >= p.next.Offset {
 		return false
 	}
 	p.next.Offset, p.next.Epoch = cursor.Offset, cursor.Epoch
-	f.deleted = nil
+	f.pending.w = nil
 	return true
 }
 
@@ -274,8 +282,8 @@ func (s *scout) refeed(w *worker, to table.Offsets) {
 func (s *scout) leave(tps []table.TopicPartition, leave func(*worker, []table.TopicPartition)) {
 	share := map[*worker][]table.TopicPartition{}
 	for _, tp := range tps {
-		if f := s.feeds[tp]; f != nil {
-			for w := range f.children {
+		for _, w := range s.w.c.fedBy(tp.Topic) { // those that have stopped, too
+			if w.feeder == s.w {
 				share[w] = append(share[w], tp)
 			}
 		}
@@ -293,8 +301,8 @@ func (s *scout) leave(tps []table.TopicPartition, leave func(*worker, []table.To
 // take finds out which table a record is for. The scout's own errors are judged as the records of a table are.
 func (s *scout) take(rec *kgo.Record, tp table.TopicPartition) error {
 	f := s.feeds[tp]
-	last, key := f.deleted, f.key
-	f.deleted = nil
+	last := f.pending
+	f.pending.w = nil
 	if err := s.w.decode(); err != nil {
 		if _, bad := errors.AsType[*debezium.RecordError](err); bad && s.foreign(rec.Topic) {
 			return s.unrouted(err)
@@ -305,11 +313,7 @@ func (s *scout) take(rec *kgo.Record, tp table.TopicPartition) error {
 	switch frame.Kind {
 	case debezium.KindChange, debezium.KindFlat, debezium.KindTruncate:
 	case debezium.KindTombstone:
-		if last != nil && bytes.Equal(key, rec.Key) {
-			last.records = append(last.records, rec)
-			return nil
-		}
-		return s.loneTombstone()
+		return s.tombstone(f, last, rec)
 	default:
 		s.w.skip(frame.Kind.String())
 		return nil
@@ -337,7 +341,7 @@ func (s *scout) take(rec *kgo.Record, tp table.TopicPartition) error {
 	if r := f.children[d.w]; r != nil { // else the table has stopped
 		r.records = append(r.records, rec)
 		if frame.Op == debezium.OpDelete {
-			f.deleted, f.key = r, append(f.key[:0], rec.Key...)
+			f.pending.w, f.pending.key = d.w, append(f.pending.key[:0], rec.Key...)
 		}
 	}
 	return nil
@@ -357,8 +361,17 @@ func (s *scout) unrouted(cause error) error {
 	return nil
 }
 
-// loneTombstone judges a tombstone that does not follow a delete: nobody can tell which table it is of.
-func (s *scout) loneTombstone() error {
+// tombstone hands a tombstone to the table of the delete right before it. Another says nothing of its table.
+func (s *scout) tombstone(f *feed, last pending, rec *kgo.Record) error {
+	if last.w == nil && s.w.cfg.Compacted {
+		last = s.pendingAt(f, rec)
+	}
+	if last.w != nil && bytes.Equal(last.key, rec.Key) {
+		if r := f.children[last.w]; r != nil {
+			r.records = append(r.records, rec)
+		}
+		return nil
+	}
 	if !s.w.cfg.Compacted {
 		s.w.skip("tombstone")
 		return nil
@@ -458,7 +471,74 @@ func (s *scout) handOn(r run, next table.Cursor) {
 		return
 	}
 	for w, ration := range f.children {
-		w.enqueue(run{tp: r.tp, generation: ration.generation, records: ration.records, next: next, stable: r.stable})
+		w.enqueue(run{tp: r.tp, generation: ration.generation, records: ration.records, next: next, stable: r.stable, pending: f.pending.w == w})
 		ration.records = nil
+		if next.Offset > ration.next.Offset {
+			ration.next = next
+		}
 	}
+	if next.Offset > f.reach.Offset {
+		f.reach = next
+		f.atReach.w, f.atReach.key = f.pending.w, append(f.atReach.key[:0], f.pending.key...)
+	}
+}
+
+// pendingAt returns the table whose newest snapshot ends with a delete right before a record: the scout may have begun in between.
+func (s *scout) pendingAt(f *feed, rec *kgo.Record) (found pending) {
+	tp := table.TopicPartition{Topic: rec.Topic, Partition: rec.Partition}
+	for w := range f.children {
+		_ = w.do(s.w.c.life, func(context.Context) {
+			if p := w.partitions[tp]; p != nil && p.deleted != nil && p.isMapped && p.mapped.Offset == rec.Offset && p.next.Offset == rec.Offset {
+				found = pending{w, p.deleted}
+			}
+		})
+	}
+	return found
+}
+
+// dismiss has a table that has stopped get no records, and goes on to where the others are.
+func (s *scout) dismiss(w *worker) {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	s.w.commands = append(s.w.commands, func() {
+		for tp, f := range s.feeds {
+			if f.children[w] != nil {
+				delete(f.children, w)
+				s.advance(tp, f)
+			}
+		}
+	})
+	s.w.poke()
+}
+
+// advance goes on to the first record of a partition that the scout has not seen, or that a table wants.
+func (s *scout) advance(tp table.TopicPartition, f *feed) {
+	to, after := f.reach, f.atReach
+	for _, r := range f.children {
+		if r.next.Offset < to.Offset {
+			to, after = r.next, pending{}
+		}
+	}
+	if p := s.w.partitions[tp]; p != nil && p.next.Offset < to.Offset {
+		p.next.Offset, p.next.Epoch = to.Offset, to.Epoch
+		f.pending.w, f.pending.key = after.w, append(f.pending.key[:0], after.key...)
+		s.w.c.askAdvance(s.w, tp, to)
+	}
+}
+
+// comeBack has a scout that had stopped go on: at the record where it was, and in partitions that were assigned meanwhile.
+func (s *scout) comeBack(logs map[table.TopicPartition]partitionLog) {
+	w := s.w
+	to := table.Offsets{}
+	for tp, p := range w.partitions {
+		to[tp] = p.next
+	}
+	maps.DeleteFunc(logs, func(tp table.TopicPartition, _ partitionLog) bool { _, has := to[tp]; return has })
+	clear(w.comeback.owed)
+	fresh, err := s.assign(w.c.life, logs)
+	if err != nil || w.problem() != nil {
+		return
+	}
+	maps.Copy(to, fresh)
+	w.wentOn(to)
 }

@@ -13,6 +13,7 @@ type TableState string
 const (
 	Running  TableState = "running"
 	Degraded TableState = "degraded" // a checkpoint is being retried
+	Waiting  TableState = "waiting"  // stopped, and to be tried again: `on-table-failure: retry`
 	Stopped  TableState = "stopped"  // at a record or a fault that needs the user
 )
 
@@ -20,8 +21,11 @@ const (
 type TableStats struct {
 	Table   string
 	State   TableState
-	Problem string // why it is degraded or stopped
+	Problem string // why it is degraded, waiting or stopped
 	Routes  bool   // no table, but a mapping that finds its tables by the source of each record
+
+	Failures int64     // times that it stopped
+	Again    time.Time // when a waiting table is tried again
 
 	Records       int64            // Kafka records applied, skipped ones included
 	Rows          map[string]int64 // changelog rows by kind: "+I", "-U", "+U", "-D"

@@ -24,6 +24,7 @@ type run struct {
 	generation int
 	records    []*kgo.Record
 	next       table.Cursor // where a table is after the run that gets the records of a scout; zero: after the last record
+	pending    bool         // and its delete was the last record before that
 	stable     int64        // last stable offset of the partition
 	sizeBytes  int64
 	ahead      *ahead // nil: nobody has read them before their turn
@@ -50,11 +51,13 @@ type worker struct {
 	accepts  map[table.TopicPartition]int // the only generation of dispatches to apply
 	commands []func()
 	stopped  error // why the table has stopped
+	parked   bool  // and is not tried again
 	durable  table.Offsets
 	mark     commit.Mark
 	spilling bool
 
 	care      *caretaker
+	comeback  comeback
 	rehearses bool    // see Rehearsal: what does not answer is not waited for
 	scout     *scout  // nil for a table
 	feeder    *worker // the scout that the records of the table come from; nil: the poll loop
@@ -91,7 +94,7 @@ func newWorker(c *Connector, cfg *Table, name string, path table.Path) *worker {
 		accepts: map[table.TopicPartition]int{}, durable: table.Offsets{}, partitions: map[table.TopicPartition]*partition{},
 		intake: newIntake(), timer: time.NewTimer(time.Hour),
 	}
-	w.care = newCaretaker(w)
+	w.care, w.comeback = newCaretaker(w), newComeback(&c.cfg, cfg)
 	w.timer.Stop()
 	return w
 }
@@ -111,6 +114,8 @@ func (w *worker) run() {
 		case <-w.signal:
 		case <-landed:
 		case <-w.timer.C:
+		case <-w.comeback.timer.C:
+			w.comeBack()
 		case <-pin.C:
 			w.pin()
 		case <-w.c.life.Done():
@@ -261,27 +266,12 @@ func (w *worker) askSpill() {
 	w.poke()
 }
 
-// askStop stops the table with a problem found elsewhere.
+// askStop parks the table with a problem found elsewhere, which trying it again would not meet again.
 func (w *worker) askStop(problem error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.commands = append(w.commands, func() { w.stop(problem) })
+	w.commands = append(w.commands, func() { w.park(problem) })
 	w.poke()
-}
-
-// stop parks the table: what it holds uncommitted goes, later records are dropped, its committed offsets stay. Only a
-// restart of the process, with the cause removed, goes on.
-func (w *worker) stop(problem error) {
-	if w.problem() != nil {
-		return
-	}
-	w.log.Error().Err(problem).Msg("table stopped; the other tables go on")
-	w.mu.Lock()
-	w.stopped = problem
-	w.mu.Unlock()
-	w.counters.update(func(s *TableStats) { s.State, s.Problem = Stopped, problem.Error() })
-	w.discard()
-	w.c.wakePoll()
 }
 
 // problem returns why the table has stopped, nil while it goes on.
@@ -289,6 +279,13 @@ func (w *worker) problem() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.stopped
+}
+
+// isParked reports whether the table has stopped and is not tried again.
+func (w *worker) isParked() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stopped != nil && w.parked
 }
 
 // durableAt returns how far a partition is committed in the table, and the snapshot that stands for it.

@@ -53,7 +53,7 @@ func (w *web) handler() http.Handler {
 	return mux
 }
 
-// ready answers 200 when the group is joined and no table has stopped, else 503. The body tells what is not well.
+// ready answers 200 when the group is joined and no table has stopped, to be tried again or not, else 503. The body tells what is not well.
 func (w *web) ready(rw http.ResponseWriter, _ *http.Request) {
 	ready, problems := readiness(w.stats())
 	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")

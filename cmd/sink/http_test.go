@@ -37,6 +37,7 @@ func testStats() connector.Stats {
 				},
 			},
 			{Table: "shop.new", State: connector.Degraded, Problem: "checkpoint: store is slow", Retries: 4},
+			{Table: "shop.again", State: connector.Waiting, Problem: "checkpoint: no such bucket", Failures: 3, Again: at.Add(20 * time.Second)},
 			{Table: "shop.<bad>", State: connector.Stopped, Problem: "topic orders partition 0 offset 5: column weight: \"heavy\" is no INT", Fenced: 1, DeadLetters: 1, MissingBefore: 1, Spills: 1},
 		},
 	}
@@ -67,6 +68,11 @@ func TestHealth(t *testing.T) {
 	code, body = get(t, s, "/readyz", "")
 	require.Equal(t, 503, code)
 	require.Contains(t, body, "table shop.<bad> is stopped: topic orders partition 0 offset 5")
+
+	s.Tables = s.Tables[:3]
+	code, body = get(t, s, "/readyz", "")
+	require.Equal(t, 503, code)
+	require.Contains(t, body, "table shop.again is waiting: checkpoint: no such bucket")
 
 	s.Tables = s.Tables[:2]
 	code, body = get(t, s, "/readyz", "")

@@ -48,6 +48,7 @@ var (
 	metricAssigned    = gauge("assigned_partitions", "Partitions that this process reads.")
 	metricJoined      = gauge("group_joined", "1 once the consumer group has been joined.")
 	metricState       = gauge("table_state", "1 for the state that the table is in.", "table", "state")
+	metricFailures    = counter("table_failures_total", "Times that the table stopped, to be tried again or not.", "table")
 	metricRecords     = counter("records_total", "Kafka records applied, skipped ones included.", "table")
 	metricRows        = counter("rows_total", "Changelog rows by row kind.", "table", "kind")
 	metricSkipped     = counter("skipped_records_total", "Records that gave no row, by reason.", "table", "reason")
@@ -106,9 +107,10 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 }
 
 func (m *metrics) table(send func(metric, float64, ...string), t *connector.TableStats) {
-	for _, state := range []connector.TableState{connector.Running, connector.Degraded, connector.Stopped} {
+	for _, state := range []connector.TableState{connector.Running, connector.Degraded, connector.Waiting, connector.Stopped} {
 		send(metricState, one(t.State == state), t.Table, string(state))
 	}
+	send(metricFailures, float64(t.Failures), t.Table)
 	send(metricRecords, float64(t.Records), t.Table)
 	for kind, n := range t.Rows {
 		send(metricRows, float64(n), t.Table, kind)

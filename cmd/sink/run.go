@@ -31,9 +31,11 @@ SIGTERM or Ctrl-C stops it gracefully: what was read is committed within shutdow
 ends it at once; nothing is lost then either, the next run reads the records again. Several instances with the same
 configuration share the work.
 
-A table that meets a record it cannot take stops there, by policy, and the others go on. The process exits with 1 when it
-ends while a table has stopped, or when all have. With --until-end it exits with 0 once all that was on the topics at the start
-is in snapshots and the group's offsets are committed.`,
+A table that meets a record it cannot take stops there, by policy, and the others go on. With on-table-failure: retry it is tried
+again now and then. The process exits with 1 when it ends while a table has stopped, or when all have and none is tried again.
+
+With --until-end it exits with 0 once all that was on the topics at the start is in snapshots and the group's offsets are
+committed. Told to stop before that, it commits what it has read, says so and exits with 1: run it again for the rest.`,
 		Example: `  sink run -c sink.yaml
   sink run -c sink.yaml --until-end      # catch up, commit, exit`,
 		Args: cobra.NoArgs,

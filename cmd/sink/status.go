@@ -33,6 +33,8 @@ type tableStatus struct {
 	Table            string            `json:"table"`
 	State            string            `json:"state"`
 	Problem          string            `json:"problem,omitempty"`
+	Failures         int64             `json:"failures"`
+	Again            *time.Time        `json:"again,omitempty"` // when a waiting table is tried again
 	Snapshot         int64             `json:"snapshot"`
 	Committed        *time.Time        `json:"committed"` // null before the first snapshot
 	LagRecords       int64             `json:"lagRecords"`
@@ -99,7 +101,7 @@ func readiness(s connector.Stats) (ready bool, problems []string) {
 		if t.State == connector.Running {
 			continue
 		}
-		ready = ready && t.State != connector.Stopped
+		ready = ready && t.State != connector.Stopped && t.State != connector.Waiting
 		problems = append(problems, fmt.Sprintf("table %s is %s: %s", t.Table, t.State, t.Problem))
 	}
 	return ready, problems
@@ -107,7 +109,7 @@ func readiness(s connector.Stats) (ready bool, problems []string) {
 
 func tableStatusOf(t *connector.TableStats, now time.Time) tableStatus {
 	out := tableStatus{
-		Table: t.Table, State: string(t.State), Problem: t.Problem, Snapshot: t.Snapshot, LagRecords: lagOfTable(t),
+		Table: t.Table, State: string(t.State), Problem: t.Problem, Failures: t.Failures, Again: timeOrNull(t.Again), Snapshot: t.Snapshot, LagRecords: lagOfTable(t),
 		Records: t.Records, Rows: t.Rows, Skipped: t.Skipped, DeadLetters: t.DeadLetters, MissingBefore: t.MissingBefore,
 		Snapshots: t.Commits, Conflicts: max(t.Attempts-t.Commits, 0), Retries: t.Retries, Fenced: t.Fenced, Files: t.Files,
 		Bytes: t.Bytes, BufferedBytes: t.Buffered, Offsets: []partitionStatus{},

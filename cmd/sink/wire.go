@@ -31,6 +31,7 @@ func connectorConfig(cfg *config.Config, log zerolog.Logger) (connector.Config, 
 		Checkpoint: connector.Checkpoint{
 			Interval: cfg.Checkpoint.Interval.Std(), Bytes: int64(cfg.Checkpoint.Bytes), Records: cfg.Checkpoint.Records,
 		},
+		TableRetry: connector.TableRetry{Initial: cfg.TableRetry.Initial.Std(), Max: cfg.TableRetry.Max.Std()},
 		StopWithin: cfg.ShutdownTimeout.Std(),
 		Log:        log,
 	}
@@ -88,6 +89,7 @@ func (m *mapper) table(registry *debezium.Registry) connector.Table {
 		OnError:         connector.Policy(m.t.OnError),
 		OnMissingBefore: connector.Policy(m.t.OnMissingBefore),
 		OnTruncate:      connector.Policy(m.t.OnTruncate),
+		OnTableFailure:  connector.Policy(m.t.OnTableFailure),
 		OnKeylessChange: connector.Policy(m.t.OnKeylessChange),
 		SchemaChange:    connector.Policy(m.t.SchemaChange),
 		OnUnrouted:      connector.Policy(m.t.OnUnrouted),

@@ -18,7 +18,7 @@
 //	source      hot keys, changed keys, deletes and new inserts of a key, tombstones with and without a delete, TRUNCATE, new
 //	            columns, events sent again, poison, transactions that commit and abort, several tables in one topic
 //	instances   starts, stops, kills, pauses longer than the session, lost connections, rebalances of both protocols, tiny
-//	            memory (spills), checkpoints from 20 ms to 20 s, stores that take up to 400 ms a call
+//	            memory (spills), tables that fail and are tried again, checkpoints from 20 ms to 20 s, stores that take up to 400 ms a call
 //	stores      errors before and after the effect, lost answers, "exists already" for one's own object, objects not yet
 //	            seen, calls that take half a minute, nothing but errors for a while
 //	brokers     errors by kind of request, coordinators and partitions that move

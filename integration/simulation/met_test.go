@@ -23,7 +23,7 @@ type met struct {
 var all = []string{
 	"hot keys", "key changes", "deletes and inserts again", "aborted transactions", "poison", "truncations", "repeats", "schema changes",
 	"kills", "pauses", "cuts", "storms", "coordinators moved", "partitions moved", "broker errors",
-	"foreign rows", "foreign compactions", "foreign expiries", "compactions", "expiries", "fences", "retries", "spills",
+	"foreign rows", "foreign compactions", "foreign expiries", "compactions", "expiries", "fences", "retries", "failures", "spills",
 }
 
 func (m *met) add(what string, n int) {
@@ -85,5 +85,6 @@ func (w *world) tell(m *met) {
 func (m *met) count(t *connector.TableStats) {
 	m.add("fences", int(t.Fenced))
 	m.add("retries", int(t.Retries))
+	m.add("failures", int(t.Failures))
 	m.add("spills", int(t.Spills))
 }

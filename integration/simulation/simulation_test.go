@@ -53,6 +53,7 @@ type plan struct {
 	most     int  // instances at a time
 	events   int  // a step
 	protocol connector.Protocol
+	fails    bool // tables fail now and then, and are tried again
 }
 
 func simulate(t *testing.T, seed uint64, met *met) {
@@ -65,6 +66,11 @@ func simulate(t *testing.T, seed uint64, met *met) {
 	if rnd.IntN(3) == 0 {
 		p.protocol = connector.Consumer
 	}
+	if p.fails = !p.calm && rnd.IntN(2) == 0; p.fails {
+		for i := range w.tables {
+			w.tables[i].OnTableFailure = connector.Retry
+		}
+	}
 	w.protocol = p.protocol
 	w.say("seed %d: %+v", seed, p)
 	for range p.steps {
@@ -73,6 +79,7 @@ func simulate(t *testing.T, seed uint64, met *met) {
 	for _, i := range w.instances {
 		i.line.release()
 		i.store.set(fair)
+		i.store.refuse("")
 	}
 	for _, i := range w.instances {
 		i.stop()
@@ -143,7 +150,7 @@ func (w *world) limits(p plan) limits {
 
 // harm does something to an instance, which may be the only one.
 func (w *world) harm(p plan, i *instance, alone bool) {
-	switch w.rnd.IntN(6) {
+	switch w.rnd.IntN(7) {
 	case 0:
 		w.say("%s is killed", i.name)
 		w.met.add("kills", 1)
@@ -169,7 +176,21 @@ func (w *world) harm(p plan, i *instance, alone bool) {
 		w.storm(i)
 	case 5:
 		w.trouble()
+	case 6:
+		if p.fails {
+			w.refuse(i)
+		}
 	}
+}
+
+// refuse has one table of an instance fail for a while.
+func (w *world) refuse(i *instance) {
+	t := w.targets[w.rnd.IntN(len(w.targets))]
+	spell := time.Duration(1+w.rnd.IntN(90)) * time.Second
+	w.say("%s cannot write %s for %v", i.name, t.Name, spell)
+	i.store.refuse(pathOf(t.Name))
+	i.refused = true
+	time.AfterFunc(spell, func() { i.store.refuse("") })
 }
 
 // storm makes an instance's store bad for a while.

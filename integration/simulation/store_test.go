@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"sink/flush"
+	"sink/table"
 	"sink/table/object"
 )
 
@@ -41,6 +43,7 @@ type store struct {
 	rnd     *rand.Rand
 	weather weather
 	known   map[string]bool // objects
+	refused table.Path      // a table whose files are refused for good, or so it looks; empty: none
 }
 
 func newStore(inner object.Store, l *line, latency time.Duration, rnd *rand.Rand) *store {
@@ -51,6 +54,19 @@ func (s *store) set(w weather) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.weather = w
+}
+
+// refuse has the store take no file of a table, with an error that ends a checkpoint at once: the table stops.
+func (s *store) refuse(t table.Path) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = t
+}
+
+func (s *store) refuses(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused != "" && strings.HasPrefix(name, string(s.refused)+"/")
 }
 
 // luck is what happens to one call.
@@ -158,6 +174,9 @@ func (s *store) Create(ctx context.Context, name string, b []byte) error {
 }
 
 func (s *store) Writer(ctx context.Context, name string) (object.Writer, error) {
+	if s.refuses(name) {
+		return nil, fmt.Errorf("%s: %w", name, flush.ErrMerge)
+	}
 	var w object.Writer
 	err := s.call(ctx, name, func(luck) (err error) { w, err = s.Store.Writer(ctx, name); return err })
 	if err != nil {

@@ -4,6 +4,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -23,6 +24,7 @@ import (
 
 	"sink/connector"
 	"sink/debezium"
+	"sink/flush"
 	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
@@ -219,6 +221,7 @@ type instance struct {
 	err       error
 	dead      bool // killed: what it returns does not matter
 	held      bool // for a while
+	refused   bool // the files of a table, for a while
 }
 
 // limits are how soon an instance checkpoints.
@@ -241,7 +244,7 @@ func (w *world) start(l limits, over object.Store, more ...func(*connector.Confi
 			kgo.RebalanceTimeout(20 * time.Second), kgo.FetchMaxWait(500 * time.Millisecond), kgo.FetchMaxPartitionBytes(l.fetch), kgo.ProducerBatchCompression(kgo.NoCompression()),
 		},
 		Group: group, Protocol: w.protocol, Start: connector.Earliest, Store: i.store, Memory: l.memory, Checkpoint: l.checkpoint, Encoders: 2,
-		Tables: w.tables, StopWithin: 15 * time.Second,
+		Tables: w.tables, TableRetry: connector.TableRetry{Initial: time.Second, Max: time.Minute}, StopWithin: 15 * time.Second,
 		Log: zerolog.New(zerolog.ConsoleWriter{Out: w.log, NoColor: true, PartsExclude: []string{"time"}}).Hook(clock{w.began}).With().Str("i", i.name).Logger(),
 	}
 	if w.log == io.Discard {
@@ -293,6 +296,9 @@ func (i *instance) wait() {
 	i.stop()
 	if i.held && i.err != nil && strings.HasPrefix(i.err.Error(), "kafka: ") {
 		return // it was held when it began
+	}
+	if i.refused && errors.Is(i.err, flush.ErrMerge) {
+		return // it ended while a table waited to be tried again
 	}
 	if !i.dead {
 		require.NoError(i.w.t, i.err, "%s", i.name)
