@@ -121,6 +121,9 @@ func (s *Schema) Warnings() []string {
 	for _, name := range s.UnknownOptions() {
 		warnings = append(warnings, fmt.Sprintf("option %s is none that Paimon is known to have: it is kept in the table and does nothing here; check its name", name))
 	}
+	for _, name := range s.IdleOptions() {
+		warnings = append(warnings, fmt.Sprintf("option %s is kept in the table for other writers of Paimon: the sink does not do what it asks for", name))
+	}
 	engine := s.MergeEngine()
 	if s.Option("changelog-producer") != "input" || engine != PartialUpdate && engine != Aggregation {
 		return warnings

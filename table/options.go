@@ -91,10 +91,13 @@ var options = map[string]option{
 	"metadata.stats-mode":                     {value: "truncate(16)"},
 	"changelog-file.stats-mode":               {inherit: "metadata.stats-mode"},
 	"metadata.stats-dense-store":              {kind: optionTruth, value: "true"},
+	"metadata.stats-keep-first-n-columns":     {kind: optionNumber, value: "-1", numbered: -1},
 	"manifest.target-file-size":               {kind: optionMemory, value: "8 mb"},
 	"manifest.merge-min-count":                {kind: optionNumber, value: "30", numbered: 1},
 	"manifest.full-compaction-threshold-size": {kind: optionMemory, value: "16 mb"},
 	"commit.callbacks":                        {accepts: []string{neverSet}, refusal: "the sink runs no Java classes after a commit"},
+	"tag.callbacks":                           {accepts: []string{neverSet}, refusal: "the sink runs no Java classes after a tag"},
+	"commit.strict-mode.last-safe-snapshot":   {accepts: []string{neverSet}, refusal: "the sink commits also after compactions and overwrites of others"},
 	"metadata.iceberg.storage":                {value: "disabled", accepts: []string{"disabled"}, refusal: "the sink writes no Iceberg metadata, which would go stale"},
 
 	// How a table is kept in shape.
@@ -126,17 +129,28 @@ var fileCodecs = []string{"zstd", "snappy", "gzip", "lz4", "none", "uncompressed
 // compactors and services. A name that ends with a dot or a dash stands for all that begin so.
 var elsewhere = strings.Fields(`
 	aggregation. alias. alter-column-null-to-not-null.disabled async-file-write auto-create avro. batch-scan-mode
-	bucket-append-ordered cache-page-size changelog-producer. clustering. commit.callback. commit.force-compact
-	commit.force-create-snapshot commit.strict-mode. commit.timeout commit.user-prefix compaction. consumer-id consumer.
+	bucket-append-ordered cache-page-size changelog-producer. commit.callback. consumer-id consumer.
 	continuous. cross-partition-upsert. data-file.external-paths.specific-fs data-file.external-paths.strategy
 	delete-file.thread-num delete.force-produce-changelog deletion-vector. deletion-vectors. disable-explicit-type-casting
-	dynamic-bucket. dynamic-partition-overwrite end-input. fields. file-index. file-operation. file-reader-async-threshold
-	file.block-size first-row. hive.
-	incremental- index-file-in-data-file-dir local- log. lookup- lookup. manifest.delete-file-drop-stats
-	materialized-table. metadata.iceberg. metadata.stats-keep-first-n-columns metastore. orc.
-	owner page-size parquet. partial-update. partition partition. path primary-key query-auth. read. scan.
+	dynamic-bucket. dynamic-partition-overwrite end-input. fields. file-index.in-manifest-threshold file-index.read.enabled
+	file-operation. file-reader-async-threshold first-row. hive.
+	incremental- index-file-in-data-file-dir local- lookup- lookup.
+	materialized-table. metadata.iceberg. orc.
+	owner page-size partial-update. partition. path query-auth. read. scan.
 	sink. snapshot. sort- source. spill- stream-scan-mode streaming- streaming. tag. upsert-key write-buffer- write-max-
 	write. zorder.`)
+
+// idle are options of Paimon that ask a writer for what the sink does not do, though its tables are right without: one warning tells so.
+// They go before those elsewhere. A name that ends with a dot or a dash stands for all that begin so.
+var idle = strings.Fields(`
+	add-column-before-partition blob- blob. chain-table. clustering. commit.discard-duplicate-files commit.force-compact
+	commit.force-create-snapshot commit.timeout commit.user-prefix compaction. data-evolution. data-file.external-paths.weights
+	file-index. file.block-size format-table. full-text-index. global-index. log. manifest-sort.
+	manifest.delete-file-drop-stats manifest.merge-optimize. metastore. overwrite-upgrade parquet. partition
+	partition.idle-time-to-done partition.mark-done-action partition.time-interval pk-bitmap. pk-btree. pk-full-text.
+	pk-multivalue. pk-vector. postpone. primary-key row-tracking. scalar-index. snapshot.clean-empty-directories
+	snapshot.ignore-empty-commit table-read. tag.create-success-file target-file-row-num vector-field vector-index.
+	vector-search. vector. visibility-callback.`)
 
 // Option returns an option's value: as set, else under a former name, else Paimon's default, else "". The default of some
 // options is the value of another, as changelog-file.format is file.format's. Of an option with a few known values, such as
@@ -168,6 +182,19 @@ func (s *Schema) optionSet(key string) (string, bool) {
 	return "", false
 }
 
+// IdleOptions returns the names of set options of Paimon that ask a writer for what the sink does not do, sorted. They are kept in the
+// schema, where other writers find them, and the table's rows are right without; that they do nothing here is worth one warning.
+func (s *Schema) IdleOptions() []string {
+	var out []string
+	for key := range s.Options {
+		if idleOption(key) {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // UnknownOptions returns the names of set options that this version of the sink has never heard of, sorted. They are
 // kept in the schema; that they have no effect is worth one warning.
 func (s *Schema) UnknownOptions() []string {
@@ -182,6 +209,16 @@ func (s *Schema) UnknownOptions() []string {
 }
 
 func knownOption(key string) bool {
+	return ownOption(key) || named(idle, key) || named(elsewhere, key)
+}
+
+// idleOption reports whether an option is in idle. One that elsewhere has by its whole name is not.
+func idleOption(key string) bool {
+	return !ownOption(key) && named(idle, key) && !slices.Contains(elsewhere, key)
+}
+
+// ownOption reports whether the sink acts on an option, or refuses it.
+func ownOption(key string) bool {
 	if _, ok := options[key]; ok {
 		return true
 	}
@@ -190,7 +227,12 @@ func knownOption(key string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(elsewhere, func(name string) bool {
+	return false
+}
+
+// named reports whether names have an option, in full or by its beginning.
+func named(names []string, key string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
 		if c := name[len(name)-1]; c == '.' || c == '-' {
 			return strings.HasPrefix(key, name)
 		}

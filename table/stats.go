@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -62,7 +63,8 @@ func (m StatsMode) String() string {
 }
 
 // StatsModeOf returns the mode of a column: option fields.<column>.stats-mode, else that of the option key, which is
-// metadata.stats-mode or changelog-file.stats-mode. Constructed types have none.
+// metadata.stats-mode or changelog-file.stats-mode. Constructed types have none, and neither have, but by their own option, columns after
+// the first that metadata.stats-keep-first-n-columns counts.
 func (s *Schema) StatsModeOf(column, key string) (StatsMode, error) {
 	if i := s.FieldIndex(column); i >= 0 && s.Fields[i].Type.Nested() {
 		return StatsMode{Level: StatsNone}, nil
@@ -70,6 +72,10 @@ func (s *Schema) StatsModeOf(column, key string) (StatsMode, error) {
 	name := "fields." + column + ".stats-mode"
 	value := s.Options[name]
 	if value == "" {
+		kept, err := s.keepsStats(column)
+		if err != nil || !kept {
+			return StatsMode{Level: StatsNone}, err
+		}
 		name, value = key, s.Option(key)
 	}
 	mode, err := ParseStatsMode(value)
@@ -77,6 +83,35 @@ func (s *Schema) StatsModeOf(column, key string) (StatsMode, error) {
 		return mode, fmt.Errorf("option %s: %w", name, err)
 	}
 	return mode, nil
+}
+
+// keepsStats reports whether a column without its own stats-mode is among those that metadata.stats-keep-first-n-columns counts. With
+// data-file.thin-mode the columns of the key are not counted, and keep theirs (org.apache.paimon.utils.StatsCollectorFactories).
+func (s *Schema) keepsStats(column string) (bool, error) {
+	first, err := s.OptionInt("metadata.stats-keep-first-n-columns")
+	if err != nil || first < 0 {
+		return true, err
+	}
+	thin, err := s.OptionBool("data-file.thin-mode")
+	if err != nil {
+		return false, err
+	}
+	exempt := func(name string) bool {
+		return thin && slices.Contains(s.PrimaryKeys, name) && s.Options["fields."+name+".stats-mode"] == ""
+	}
+	if exempt(column) {
+		return true, nil
+	}
+	var before int64
+	for _, f := range s.Fields {
+		if f.Name == column {
+			break
+		}
+		if !exempt(f.Name) {
+			before++
+		}
+	}
+	return before < first, nil
 }
 
 // StatsCollector gathers the bounds and the null count of one column of a file. Bounds never leave out a value that is

@@ -175,6 +175,39 @@ func TestStatsMode(t *testing.T) {
 	require.ErrorContains(t, err, "option fields.b.stats-mode")
 }
 
+// TestStatsOfFirstColumns: the columns that keep statistics, as org.apache.paimon.utils.StatsCollectorFactories picks them.
+func TestStatsOfFirstColumns(t *testing.T) {
+	for options, want := range map[string]string{
+		"metadata.stats-keep-first-n-columns=-1":                               "k a b c",
+		"metadata.stats-keep-first-n-columns=0":                                "",
+		"metadata.stats-keep-first-n-columns=2":                                "k a",
+		"metadata.stats-keep-first-n-columns=2 fields.c.stats-mode=full":       "k a c",
+		"metadata.stats-keep-first-n-columns=2 fields.k.stats-mode=none":       "a",
+		"metadata.stats-keep-first-n-columns=0 data-file.thin-mode=true":       "k",
+		"metadata.stats-keep-first-n-columns=2 data-file.thin-mode=true":       "k a b",
+		"metadata.stats-keep-first-n-columns=9 changelog-file.stats-mode=none": "k a b c",
+	} {
+		s := NewSchema(fieldsOf(t, "k", "INT", "a", "INT", "b", "STRING", "c", "STRING"), []string{"k"}, nil, map[string]string{"bucket": "1"})
+		for _, option := range strings.Fields(options) {
+			key, value, _ := strings.Cut(option, "=")
+			s.Options[key] = value
+		}
+		require.NoError(t, s.Validate(), options)
+		var kept []string
+		for _, f := range s.Fields {
+			mode, err := s.StatsModeOf(f.Name, "metadata.stats-mode")
+			require.NoError(t, err)
+			if mode.Level != StatsNone {
+				kept = append(kept, f.Name)
+			}
+		}
+		require.Equal(t, want, strings.Join(kept, " "), options)
+	}
+	s := &Schema{Options: map[string]string{"metadata.stats-keep-first-n-columns": "two"}}
+	_, err := s.StatsModeOf("a", "metadata.stats-mode")
+	require.ErrorContains(t, err, "option metadata.stats-keep-first-n-columns")
+}
+
 func TestSortableFloats(t *testing.T) {
 	r := seeded(t)
 	for range 1000 {

@@ -111,6 +111,9 @@ func oneOf(at scan.At) error {
 const maxOrdered = 64
 
 func (a *app) read(ctx context.Context, t *scan.Table, at scan.At, options scan.Options, rows choice, limit int64, format outputFormat) error {
+	if err := t.CheckReaders(at); err != nil {
+		return err
+	}
 	plan, err := t.Plan(ctx, at, nil)
 	if err != nil {
 		return err
