@@ -48,6 +48,9 @@ partitions; "phase" is "full" for the rows that --from full begins with.`,
 			if err != nil {
 				return misuse(err)
 			}
+			if options.To > 0 && int64(start) > options.To {
+				return misusef("--to %d is before --from %s", options.To, from)
+			}
 			if follow {
 				options.Poll = pollEvery
 			}
@@ -69,7 +72,7 @@ partitions; "phase" is "full" for the rows that --from full begins with.`,
 	format.addTo(cmd)
 	f := cmd.Flags()
 	f.StringVar(&from, "from", "earliest", "where to begin: a snapshot, earliest, latest or full")
-	f.Var((*count)(&options.To), "to", "last snapshot to print (default all there are)")
+	f.Var((*ordinal)(&options.To), "to", "last snapshot to print (default all there are)")
 	f.BoolVar(&follow, "follow", false, "wait for more, until Ctrl-C")
 	rows.addTo(cmd)
 	f.Var((*count)(&limit), "limit", "how many changes to print; 0: all")

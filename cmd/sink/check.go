@@ -54,7 +54,7 @@ exactly one wins; the brokers; each mapping's topics, whose first record is look
 needs. It says what run would do, changes nothing but an object below _sink-probe/ that it removes again, and exits with 0 when run
 would start and no table would stop at once.`,
 		Example: "  sink check -c sink.yaml\n  sink check -c sink.yaml -o json",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(file)
 			if err != nil {

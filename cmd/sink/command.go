@@ -86,6 +86,7 @@ them, each with a changelog that streaming readers can trust.
   sink run -c sink.yaml                       # the service
   sink read shop.orders -c sink.yaml          # rows, as a batch reader sees them
   sink changelog shop.orders -c sink.yaml     # changes, as a streaming reader sees them`,
+		Version:           versionOf(),
 		Args:              knownCommand,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -94,6 +95,7 @@ them, each with a changelog that streaming readers can trust.
 			return cmd.Help()
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(a.runCommand(), a.checkCommand(), a.demoCommand(), a.readCommand(), a.changelogCommand(), a.inspectCommand(), a.offsetsCommand(),
 		a.compactCommand(), a.rescaleCommand(), a.expireCommand(), a.orphansCommand(), a.tagCommand(), a.verifyCommand(), a.versionCommand())
 	return root
@@ -114,6 +116,22 @@ func (a *app) command(cmd *cobra.Command) *cobra.Command {
 func oneTable(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return errors.New("name one table, as database.table")
+	}
+	return nil
+}
+
+// tableOrAll wants a table, or nothing for all of them.
+func tableOrAll(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return errors.New("name one table, as database.table, or none for all")
+	}
+	return nil
+}
+
+// noArguments wants flags alone.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%q is too much: %s takes no arguments, only flags", args[0], cmd.Name())
 	}
 	return nil
 }

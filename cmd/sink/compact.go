@@ -71,9 +71,13 @@ func keeperOf(ctx context.Context, where *location, name string, cfg upkeep.Conf
 	if err != nil {
 		return nil, err
 	}
+	keys := k.Schema().PartitionKeys
 	for name := range scope.Partitions {
-		if !slices.Contains(k.Schema().PartitionKeys, name) {
-			return nil, misusef("--partition %s: the table is partitioned by %v", name, k.Schema().PartitionKeys)
+		if len(keys) == 0 {
+			return nil, misusef("--partition %s: the table has no partitions", name)
+		}
+		if !slices.Contains(keys, name) {
+			return nil, misusef("--partition %s: the table is partitioned by %s", name, strings.Join(keys, ", "))
 		}
 	}
 	return k, nil

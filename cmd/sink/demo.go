@@ -56,7 +56,7 @@ changelog with the sum over the rows. The tables stay, to look at.`,
 		Example: `  sink demo
   sink demo --events 200000 --dir /tmp/demo
   sink demo --keep-running                 # goes on until Ctrl-C, with a status page`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if d.events < shopCustomers+100 {
 				return misusef("--events %d is too few: at least %d", d.events, shopCustomers+100)

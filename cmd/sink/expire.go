@@ -75,9 +75,9 @@ Nothing goes that a snapshot, a tag, a changelog, a branch or a consumer still h
 	f := cmd.Flags()
 	f.BoolVar(&dry, "dry-run", false, "only say what would go; of snapshots and changelogs one step's worth (snapshot.expire.limit)")
 	f.BoolVar(&partitions, "partitions", false, "drop partitions that are due by the table's options, too")
-	f.Int64Var(&keep.min, "retain-min", 0, "snapshots to keep at least, instead of the table's option")
-	f.Int64Var(&keep.max, "retain-max", 0, "snapshots to keep at most, instead of the table's option")
-	f.DurationVar(&keep.age, "older-than", 0, "age from which snapshots may go, instead of the table's option")
+	f.Var((*ordinal)(&keep.min), "retain-min", "snapshots to keep at least, instead of the table's option")
+	f.Var((*ordinal)(&keep.max), "retain-max", "snapshots to keep at most, instead of the table's option")
+	f.Var((*span)(&keep.age), "older-than", "age from which snapshots may go, instead of the table's option")
 	return cmd
 }
 
@@ -93,10 +93,15 @@ func (r *retention) apply(cmd *cobra.Command, p *expire.Policy) error {
 	f := cmd.Flags()
 	if f.Changed("retain-max") {
 		p.Snapshots.Max = r.max
-		p.Snapshots.Min = min(p.Snapshots.Min, max(r.max, 1))
+		p.Snapshots.Min = min(p.Snapshots.Min, r.max)
 	}
 	if f.Changed("retain-min") {
 		p.Snapshots.Min = r.min
+	}
+	if least, most := p.Snapshots.Min, p.Snapshots.Max; least > most && r.max > 0 {
+		return fmt.Errorf("--retain-min %d is above --retain-max %d", least, most)
+	} else if least > most {
+		return fmt.Errorf("--retain-min %d is above the table's snapshot.num-retained.max, %d: give --retain-max, too", least, most)
 	}
 	if f.Changed("older-than") {
 		p.Snapshots.Time = r.age

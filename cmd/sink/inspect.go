@@ -39,7 +39,7 @@ type inspector struct {
 	path   table.Path
 	name   string
 	schema *table.Schema
-	limit  int
+	limit  int64
 	at     int64 // snapshot to list files of; 0: newest
 
 	ids    []int64
@@ -84,8 +84,9 @@ TABLE is database.table. With -o json each line is an object whose "section" say
 	where.addTo(cmd)
 	format.addTo(cmd)
 	cmd.Flags().StringSliceVar(&show, "show", nil, "sections to show: "+strings.Join(sections, ", ")+" (default all)")
-	cmd.Flags().IntVar(&in.limit, "limit", 20, "how many of the newest snapshots to show; 0: all")
-	cmd.Flags().Int64Var(&in.at, "snapshot", 0, "snapshot whose files and offsets to show (default the newest)")
+	in.limit = 20
+	cmd.Flags().Var((*count)(&in.limit), "limit", "how many of the newest snapshots to show; 0: all")
+	cmd.Flags().Var((*ordinal)(&in.at), "snapshot", "snapshot whose files and offsets to show (default the newest)")
 	_ = cmd.RegisterFlagCompletionFunc("show", cobra.FixedCompletions(sections, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -263,8 +264,8 @@ func (in *inspector) schemas(ctx context.Context, s *section) error {
 func (in *inspector) snapshots(ctx context.Context, s *section) error {
 	s.columns = []string{"snapshot", "kind", "time", "user", "identifier", "schema", "records", "added", "changelog", "offsets"}
 	ids := in.ids
-	if in.limit > 0 && len(ids) > in.limit {
-		ids = ids[len(ids)-in.limit:]
+	if in.limit > 0 && int64(len(ids)) > in.limit {
+		ids = ids[int64(len(ids))-in.limit:]
 	}
 	for _, id := range slices.Backward(ids) {
 		v, err := manifest.ReadSnapshot(ctx, in.store, in.path, id)

@@ -35,7 +35,7 @@ each exactly once. The group's is a courtesy to lag monitors.`,
 		Example: `  sink offsets -c sink.yaml
   sink offsets shop.orders -c sink.yaml -o json
   sink offsets rebase shop.orders -c sink.yaml       # go on where the log no longer has what is wanted`,
-		Args: cobra.MaximumNArgs(1),
+		Args: tableOrAll,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := openOffsets(cmd.Context(), a, file)
 			if err != nil {

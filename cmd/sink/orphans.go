@@ -64,7 +64,8 @@ file older than an hour; other writers may take longer.`,
 	where.addTo(cmd)
 	format.addTo(cmd)
 	f := cmd.Flags()
-	f.DurationVar(&age, "older-than", 24*time.Hour, "least age of a file, by when it was last written")
+	age = 24 * time.Hour
+	f.Var((*span)(&age), "older-than", "least age of a file, by when it was last written")
 	f.BoolVar(&remove, "delete", false, "delete what was found")
 	f.BoolVar(&noWriters, "no-writers", false, "nothing writes the table now, so that young files are orphans, too")
 	return cmd

@@ -47,7 +47,7 @@ base64, maps as lists of pairs.`,
 			if when != "" {
 				t, err := parseTime(when)
 				if err != nil {
-					return misusef("%s is %w", when, err)
+					return misusef("--at %s is %w", when, err)
 				}
 				at.Time = t
 			}
@@ -69,9 +69,9 @@ base64, maps as lists of pairs.`,
 	where.addTo(cmd)
 	format.addTo(cmd)
 	f := cmd.Flags()
-	f.Var((*count)(&at.Snapshot), "snapshot", "snapshot to read (default the newest)")
+	f.Var((*ordinal)(&at.Snapshot), "snapshot", "snapshot to read (default the newest)")
 	f.StringVar(&at.Tag, "tag", "", "tag to read")
-	f.StringVar(&when, "at", "", "time to read at, such as 2024-05-01T12:00:00Z, or in milliseconds since 1970")
+	f.StringVar(&when, "at", "", "time to read at, such as 2024-05-01T12:00:00Z or 2024-05-01, or in milliseconds since 1970")
 	f.StringVar(&when, "timestamp", "", "the same as --at")
 	rows.addTo(cmd)
 	f.Var((*count)(&limit), "limit", "how many rows to print; 0: all")
@@ -90,7 +90,7 @@ func parseTime(s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, errors.New("no time: write 2024-05-01T12:00:00Z or 2024-05-01")
+	return time.Time{}, errors.New("no time: write 2024-05-01T12:00:00Z, 2024-05-01 (its begin in UTC) or milliseconds since 1970")
 }
 
 // oneOf refuses two answers to the question of what to read.

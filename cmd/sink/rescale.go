@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func (a *app) rescaleCommand() *cobra.Command {
 		format     outputFormat
 		scope      upkeep.Scope
 		partitions []string
-		buckets    int32
+		buckets    int64
 	)
 	cmd := a.command(&cobra.Command{
 		Use:   "rescale TABLE --buckets N",
@@ -37,14 +38,17 @@ them again once they are rescaled, too. When it is broken off nothing is lost: d
 		Args: oneTable,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if buckets < 1 {
-				return misusef("--buckets %d: give a number above 0", buckets)
+				return misusef("how many buckets? Give --buckets N")
+			}
+			if buckets > math.MaxInt32 {
+				return misusef("--buckets %d is more than Paimon counts", buckets)
 			}
 			ctx := cmd.Context()
 			k, err := keeperOf(ctx, &where, args[0], upkeep.Config{MaxDeltaAge: rescaleWithin}, partitions, &scope)
 			if err != nil {
 				return err
 			}
-			r, err := k.Rescale(ctx, buckets, scope)
+			r, err := k.Rescale(ctx, int32(buckets), scope)
 			if err != nil {
 				return err
 			}
@@ -61,7 +65,7 @@ them again once they are rescaled, too. When it is broken off nothing is lost: d
 	where.addTo(cmd)
 	format.addTo(cmd)
 	f := cmd.Flags()
-	f.Int32Var(&buckets, "buckets", 0, "how many buckets, 1 or more")
+	f.Var((*ordinal)(&buckets), "buckets", "how many buckets, 1 or more")
 	f.StringArrayVar(&partitions, "partition", nil, "only partitions with this value, as column=value; may be given for several columns")
 	return cmd
 }

@@ -38,7 +38,7 @@ With --until-end it exits with 0 once all that was on the topics at the start is
 committed. Told to stop before that, it commits what it has read, says so and exits with 1: run it again for the rest.`,
 		Example: `  sink run -c sink.yaml
   sink run -c sink.yaml --until-end      # catch up, commit, exit`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(file)
 			if err != nil {

@@ -22,7 +22,11 @@ func (a *app) tagCommand() *cobra.Command {
 		Long: `A tag keeps the rows of a snapshot under a name, however long ago the snapshot itself expired. Its changelog is not kept.
 
 ` + exitCodes,
-		Args: cobra.NoArgs,
+		Example: `  sink tag create shop.orders 2024-q1 -c sink.yaml
+  sink tag list shop.orders -c sink.yaml
+  sink read shop.orders -c sink.yaml --tag 2024-q1
+  sink tag delete shop.orders 2024-q1 -c sink.yaml`,
+		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.tagCreateCommand(), a.tagListCommand(), a.tagDeleteCommand())
@@ -65,13 +69,20 @@ func (a *app) tagCreateCommand() *cobra.Command {
   sink tag create shop.orders before-migration -c sink.yaml --snapshot 4711 --retain 720h`,
 		Args: tagArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, _, _, err := where.openExpirer(cmd.Context(), args[0])
+			e, store, path, err := where.openExpirer(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			t, err := e.CreateTag(cmd.Context(), args[1], snapshot, retain)
 			if errors.Is(err, fs.ErrExist) {
 				return fmt.Errorf("table %s has a tag %s already; `sink tag delete` takes it away", args[0], args[1])
+			}
+			if errors.Is(err, fs.ErrNotExist) && snapshot > 0 {
+				ids, listErr := manifest.SnapshotIDs(cmd.Context(), store, path)
+				if listErr != nil {
+					return errors.Join(err, listErr)
+				}
+				return fmt.Errorf("table %s: there is no snapshot %d%s", args[0], snapshot, idsText(ids))
 			}
 			if err != nil {
 				return err
@@ -81,8 +92,8 @@ func (a *app) tagCreateCommand() *cobra.Command {
 		},
 	})
 	where.addTo(cmd)
-	cmd.Flags().Int64Var(&snapshot, "snapshot", 0, "snapshot to keep (default the newest)")
-	cmd.Flags().DurationVar(&retain, "retain", 0, "how long, such as 720h (default until it is deleted)")
+	cmd.Flags().Var((*ordinal)(&snapshot), "snapshot", "snapshot to keep (default the newest)")
+	cmd.Flags().Var((*span)(&retain), "retain", "how long, such as 720h (default until it is deleted)")
 	return cmd
 }
 

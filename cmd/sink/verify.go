@@ -64,7 +64,7 @@ tables with record-level.expire-time, and those whose rows the sink does not rea
 	format.addTo(cmd)
 	f := cmd.Flags()
 	f.StringVar(&replay, "replay", string(verify.ReplayAll), "compare the replayed changelog with the rows of: all snapshots, the last, or none")
-	f.Int64Var(&options.From, "from", 0, "snapshot whose rows the replay begins with (default the first that is left)")
+	f.Var((*ordinal)(&options.From), "from", "snapshot whose rows the replay begins with (default the first that is left)")
 	f.StringVar(&memory, "memory", "256mb", "how much the rows of the replay may take")
 	f.BoolVar(&strict, "strict", false, "warnings and orphans make it fail, too")
 	_ = cmd.RegisterFlagCompletionFunc("replay", cobra.FixedCompletions([]string{"all", "last", "none"}, cobra.ShellCompDirectiveNoFileComp))

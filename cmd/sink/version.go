@@ -41,7 +41,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Short:   "Print the version",
 		Long:    "Print the version of sink, and of the Go that it was built with.",
 		Example: "  sink version\n  sink version -o json",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			out := newPrinter(a.stdout, format, "version", "go", "platform")
 			out.row(versionOf(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
