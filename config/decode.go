@@ -14,6 +14,9 @@ import (
 // maxDepth bounds aliases of aliases and merges of merges; both may be made to go in circles.
 const maxDepth = 16
 
+// maxShown is how many characters of a text a problem shows.
+const maxShown = 60
+
 // decoder walks the tree of a file and the struct side by side and notes every problem on the way.
 type decoder struct {
 	from     Source
@@ -303,6 +306,9 @@ func describe(n *yaml.Node) string {
 	}
 	if strings.Contains(n.Value, "\n") {
 		return "a text"
+	}
+	if r := []rune(n.Value); len(r) > maxShown {
+		return fmt.Sprintf("a text that begins with %q", string(r[:maxShown]))
 	}
 	return fmt.Sprintf("the text %q", n.Value)
 }
