@@ -162,12 +162,26 @@ func bind(t *tree, fields []table.Field) (typed, error) {
 	return functions[t.name].bind(c)
 }
 
-// similar names the column that differs in case only.
+// mostNamed is how many columns a message names.
+const mostNamed = 30
+
+// similar names the column that differs in case only; else those there are.
 func similar(name string, fields []table.Field) string {
 	for _, f := range fields {
 		if strings.EqualFold(f.Name, name) {
 			return fmt.Sprintf("; there is %s", f.Name)
 		}
 	}
-	return ""
+	if len(fields) == 0 {
+		return ""
+	}
+	names := make([]string, 0, mostNamed)
+	for _, f := range fields[:min(len(fields), mostNamed)] {
+		names = append(names, f.Name)
+	}
+	more := ""
+	if n := len(fields) - mostNamed; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("; there are: %s%s", strings.Join(names, ", "), more)
 }

@@ -158,6 +158,7 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 		"trim(name) + 1":                `has "+" at character 12`,
 		"trim('x')":                     "reads no column",
 		"year(Ms)":                      "there is no column Ms; there is ms",
+		"year(nix)":                     "there is no column nix; there are: id, ",
 		"year(id)":                      "id is a number: say what it counts",
 		"year(id, 2)":                   "the digits are 0 for seconds",
 		"year(clock)":                   "clock is a TIME, which has no date",
