@@ -81,8 +81,9 @@ func (s *stream) labelled(n, keys, size int) []record {
 	for range n {
 		id := int64(s.n % keys)
 		s.n++
-		op, before, there := "u", "null", false
-		if before, there = s.rows[id]; !there {
+		op := "u"
+		before, there := s.rows[id]
+		if !there {
 			op, before = "c", "null"
 		}
 		s.rows[id] = image(id, letters(s.random, size), s.n)
