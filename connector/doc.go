@@ -21,7 +21,8 @@
 //  4. A table that cannot go on stops at the record and drops what comes after it; the others go on; the group's offsets never
 //     pass what a stopped table has not committed.
 //  5. Memory: records in queues, rows read ahead, rows in buffers and rows in checkpoints count against one budget, of which
-//     fetches and files in the making have a share. When it is full the poll loop waits; the fullest buffers are spilled.
+//     fetches and files in the making have a share. When it is full the poll loop waits; the fullest buffers are spilled, or
+//     sealed when they hold little but the bookkeeping of files spilled before.
 //
 // Sources: Kafka KIP-429 (cooperative rebalancing), KIP-848, KIP-320 (leader epochs), KIP-516 (topic ids), KIP-98 (transactions).
 package connector

@@ -258,12 +258,25 @@ func (w *worker) askSpill() {
 	}
 	w.spilling = true
 	w.commands = append(w.commands, func() {
-		w.spill(w.c.life)
+		if w.holdsFiles() {
+			w.seal()
+		} else {
+			w.spill(w.c.life)
+		}
 		w.mu.Lock()
 		w.spilling = false
 		w.mu.Unlock()
 	})
 	w.poke()
+}
+
+// holdsFiles reports whether most of what the worker holds is the bookkeeping of files written early, as with thousands of partitions of
+// few rows, and a checkpoint may begin, which frees it: writing early would free little and add to it.
+func (w *worker) holdsFiles() bool {
+	if w.writer == nil || w.flight != nil || w.problem() != nil || w.care.behind.Load() {
+		return false
+	}
+	return 2*w.writer.SpilledBytes() > w.writer.BufferedBytes()
 }
 
 // askStop parks the table with a problem found elsewhere, which trying it again would not meet again.

@@ -208,6 +208,10 @@ func (w *Writer) BufferedBytes() int64 {
 	return n
 }
 
+// SpilledBytes returns how much of [Writer.BufferedBytes] is what has to be known of the files that [Writer.Spill] has written: only a
+// seal frees it.
+func (w *Writer) SpilledBytes() int64 { return fileBytes * int64(w.buckets.files) }
+
 // Raise lifts the number of the next row above seq.
 func (w *Writer) Raise(seq int64) { w.maxSeq = max(w.maxSeq, seq) }
 
