@@ -179,17 +179,22 @@ func (p *bucketReplay) put(key, text string) error {
 	if p.schema.Append() {
 		return nil // the key is the text
 	}
-	n := len(text) - len(e.text)
+	n := p.textBytes(text) - p.textBytes(e.text)
 	e.text, e.gone = text, false
+	return p.grow(n)
+}
+
+// textBytes is what an entry takes for its row.
+func (p *bucketReplay) textBytes(text string) int64 {
 	if p.merge != nil {
-		n *= 2 // the row itself is held, too
+		return 2 * int64(len(text)) // the row itself is held, too
 	}
-	return p.grow(int64(n))
+	return int64(len(text))
 }
 
 func (p *bucketReplay) remove(key string) {
 	if e := p.rows[key]; e != nil {
-		p.bytes -= entryBytes + int64(len(key)+len(e.text))
+		p.bytes -= entryBytes + int64(len(key)) + p.textBytes(e.text)
 		delete(p.rows, key)
 	}
 }

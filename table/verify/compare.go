@@ -81,6 +81,7 @@ func (p *bucketReplay) meet(id int64, b *table.Batch, i int) bool {
 			given = "no such row"
 		}
 		p.warnDoubt(id, given, text)
+		p.bytes += p.textBytes(text) - p.textBytes(e.text)
 		e.text, e.gone = text, false
 		p.merge.put(e, b, i)
 	case e.text != text:
