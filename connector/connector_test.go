@@ -28,10 +28,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // broker is a fake Kafka with a producer.
 type broker struct {
-	t      *testing.T
-	addrs  []string
-	client *kgo.Client
-	admin  *kadm.Client
+	t       *testing.T
+	cluster *kfake.Cluster
+	addrs   []string
+	client  *kgo.Client
+	admin   *kadm.Client
 }
 
 func newBroker(t *testing.T, partitions int32, topics ...string) *broker {
@@ -42,7 +43,7 @@ func newBroker(t *testing.T, partitions int32, topics ...string) *broker {
 	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	return &broker{t: t, addrs: cluster.ListenAddrs(), client: client, admin: kadm.NewClient(client)}
+	return &broker{t: t, cluster: cluster, addrs: cluster.ListenAddrs(), client: client, admin: kadm.NewClient(client)}
 }
 
 // send appends a record; an empty value is a tombstone.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"sink/commit"
 	"sink/table"
 )
 
@@ -19,8 +22,8 @@ var (
 // committed.
 var ErrInterrupted = errors.New("stopped before all that was on the topics at the start was committed; the next run goes on from there")
 
-// goal is where UntilEnd ends: the last stable offsets of all partitions when the process started. It is reached when
-// the group's offsets have passed it, whichever instance brought them there.
+// goal is where UntilEnd ends: the last stable offsets of all partitions when the process started. It is reached when this
+// process has committed offsets behind it, and other instances have for the partitions that they read.
 type goal struct {
 	c    *Connector
 	ends map[table.TopicPartition]int64
@@ -83,23 +86,40 @@ func (g *goal) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-// reached looks at what this process has committed and, where that is not enough, at what others have.
+// reached looks at what this process has committed and, for partitions of others, at what the group has. Offsets that the group
+// had before may be those of other tables, or of a table that was dropped since: who reads a partition commits what is so.
 func (g *goal) reached(ctx context.Context) bool {
 	committed := g.c.offsets.snapshot()
 	left := g.left(committed)
 	if len(left) == 0 {
 		return true
 	}
+	maps.DeleteFunc(left, func(tp table.TopicPartition, _ int64) bool { return !g.c.othersRead(tp) })
+	if len(left) == 0 {
+		return false
+	}
 	group, err := g.c.admin.FetchOffsets(ctx, g.c.cfg.Group)
 	if err != nil {
 		return false
 	}
 	for tp := range left {
-		if at, ok := group.Lookup(tp.Topic, tp.Partition); ok && at.Err == nil {
+		if at, ok := group.Lookup(tp.Topic, tp.Partition); ok && at.Err == nil && g.speaksOfAll(tp.Topic, at.Metadata) {
 			committed[tp] = at.At
 		}
 	}
 	return len(g.left(committed)) == 0
+}
+
+// speaksOfAll reports whether an offset was committed for every table and every rule of routing that this process has for a topic.
+// Metadata without any, since they were too many to name, speaks of all.
+func (g *goal) speaksOfAll(topic, metadata string) bool {
+	marks, ours := commit.ParseOffsetMetadata(metadata)
+	if len(marks) == 0 {
+		return ours
+	}
+	return !slices.ContainsFunc(g.c.marksOf(topic), func(name string) bool {
+		return !slices.ContainsFunc(marks, func(m commit.Mark) bool { return m.Table == name })
+	})
 }
 
 // left returns the partitions whose goal the given offsets have not passed. Those that only stopped tables read do not

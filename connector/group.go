@@ -152,6 +152,26 @@ func (c *Connector) assign(ctx context.Context, logs map[table.TopicPartition]pa
 	return wanted, errs
 }
 
+// assigned notes what the group gives to this process, before the positions are looked up (see adjust). It is called when nothing
+// was given, too.
+func (c *Connector) assigned(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.assignment == nil {
+		c.assignment = map[table.TopicPartition]bool{}
+	}
+	for _, tp := range flatten(partitions) {
+		c.assignment[tp] = true
+	}
+}
+
+// othersRead reports whether a partition is left to other instances.
+func (c *Connector) othersRead(tp table.TopicPartition) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.assignment != nil && !c.assignment[tp]
+}
+
 // revoked checkpoints every table that reads a revoked partition before another instance may have it. It runs while no
 // poll is under way, so all that was polled is with the workers.
 func (c *Connector) revoked(ctx context.Context, client *kgo.Client, partitions map[string][]int32) {
@@ -164,6 +184,9 @@ func (c *Connector) revoked(ctx context.Context, client *kgo.Client, partitions 
 func (c *Connector) lost(ctx context.Context, client *kgo.Client, partitions map[string][]int32) {
 	c.release(partitions, func(w *worker, tps []table.TopicPartition) { w.lose(ctx, tps) })
 	c.forget(partitions)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.assignment = nil
 }
 
 // release calls leave at once for each worker with its share of the partitions, and waits for all. One that has stopped hears of
@@ -195,6 +218,7 @@ func (c *Connector) forget(partitions map[string][]int32) {
 	for _, tp := range flatten(partitions) {
 		delete(c.cursors, tp)
 		delete(c.polled, tp)
+		delete(c.assignment, tp)
 	}
 	c.offsets.forget(flatten(partitions))
 }

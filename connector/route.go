@@ -371,6 +371,21 @@ func (c *Connector) durable(tp table.TopicPartition) (table.Cursor, []commit.Mar
 	return lowest, marks, len(workers) > 0
 }
 
+// marksOf returns under which names a group's offsets speak of what reads a topic.
+func (c *Connector) marksOf(topic string) (names []string) {
+	c.mu.Lock()
+	workers := c.routes[topic]
+	c.mu.Unlock()
+	for _, w := range workers {
+		if w.scout != nil {
+			names = append(names, routeMark+w.cfg.rule())
+		} else {
+			names = append(names, w.name)
+		}
+	}
+	return names
+}
+
 // held reports whether a stopped table holds back a partition.
 func (c *Connector) held(tp table.TopicPartition) bool {
 	c.mu.Lock()

@@ -49,6 +49,7 @@ type Connector struct {
 	routes     map[string][]*worker // by topic: those that the poll loop feeds
 	fed        map[string][]*worker // by topic: the tables of scouts
 	scouts     map[*Table]*worker
+	assignment map[table.TopicPartition]bool                  // nil until the group has said, and when it has shut this process out
 	cursors    map[table.TopicPartition]map[*worker]*listener // by owned partition
 	generation int                                            // of dispatches
 	polled     map[table.TopicPartition]int64                 // where the next poll goes on, by owned partition
