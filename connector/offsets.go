@@ -3,6 +3,7 @@ package connector
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -92,8 +93,8 @@ func (g *groupOffsets) commit(ctx context.Context, partitions []table.TopicParti
 		return nil
 	})
 	var failed error
-	g.c.client.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
-		failed = g.acknowledge(offsets, resp, err)
+	g.c.client.CommitOffsetsSync(ctx, offsets, func(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		failed = g.acknowledge(offsets, req, resp, err)
 	})
 	if failed != nil {
 		g.c.cfg.Log.Debug().Err(failed).Msg("group offsets not committed; the snapshots have them, and they are sent again")
@@ -127,21 +128,40 @@ func (g *groupOffsets) acknowledged(tp table.TopicPartition) int64 {
 	return -1
 }
 
-// acknowledge notes what the brokers took.
-func (g *groupOffsets) acknowledge(sent map[string]map[int32]kgo.EpochOffset, resp *kmsg.OffsetCommitResponse, err error) error {
+var errUnanswered = errors.New("the brokers did not answer for every partition")
+
+// acknowledge notes what the brokers took. Since OffsetCommit 10 they name topics by id only (KIP-848).
+func (g *groupOffsets) acknowledge(sent map[string]map[int32]kgo.EpochOffset, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) error {
 	if err != nil {
 		return err
+	}
+	names := map[[16]byte]string{}
+	for _, t := range req.Topics {
+		names[t.TopicID] = t.Topic
+	}
+	answered, wanted := 0, 0
+	for _, partitions := range sent {
+		wanted += len(partitions)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, t := range resp.Topics {
+		name := cmp.Or(t.Topic, names[t.TopicID])
 		for _, p := range t.Partitions {
+			at, asked := sent[name][p.Partition]
+			if !asked {
+				continue
+			}
+			answered++
 			if e := kerr.ErrorForCode(p.ErrorCode); e != nil {
 				err = e
 				continue
 			}
-			g.committed[table.TopicPartition{Topic: t.Topic, Partition: p.Partition}] = sent[t.Topic][p.Partition].Offset
+			g.committed[table.TopicPartition{Topic: name, Partition: p.Partition}] = at.Offset
 		}
+	}
+	if err == nil && answered < wanted {
+		err = errUnanswered
 	}
 	return err
 }
