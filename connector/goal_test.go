@@ -103,3 +103,25 @@ func TestCutOffBeforeEnd(t *testing.T) {
 		require.NoError(t, p.end(), "a service that is told to stop has done what it was told")
 	})
 }
+
+// Partitions for which the group answers with no offset at all are read like those for which it has none.
+func TestOffsetsLeftOut(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 2, crateTopic), object.NewMem()
+		for id := range int64(5) {
+			s.emit(crateTopic, good(id))
+		}
+		for range 4 { // the client asks so often
+			s.cluster.ControlKey(int16(kmsg.OffsetFetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+				for _, g := range req.(*kmsg.OffsetFetchRequest).Groups {
+					resp.Groups = append(resp.Groups, kmsg.OffsetFetchResponseGroup{Group: g.Group})
+				}
+				return resp, nil, true
+			})
+		}
+		_, err := s.drain(s.quickly(store))
+		require.NoError(t, err)
+		oneEach(t, store, "orchard.crate", 0, 1, 2, 3, 4)
+	})
+}

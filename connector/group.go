@@ -36,6 +36,7 @@ func (c *Connector) adjust(ctx context.Context, assigned map[string]map[int32]kg
 		return nil, context.Cause(c.life)
 	}
 	c.update(func(s *Stats) { s.Rebalances++; s.BrokersReady = true })
+	c.addOmitted(assigned)
 	logs, err := backoff.Retry(ctx, func() (map[table.TopicPartition]partitionLog, error) { return c.describeLogs(ctx, assigned) },
 		backoff.WithMaxElapsedTime(0), backoff.WithBackOff(retries()), backoff.WithNotify(func(err error, next time.Duration) {
 			c.cfg.Log.Warn().Err(err).Dur("again_in", next).Msg("cannot look up the assigned partitions, trying again")
@@ -74,6 +75,24 @@ func (c *Connector) adjust(ctx context.Context, assigned map[string]map[int32]kg
 		}
 	}
 	return assigned, nil
+}
+
+// addOmitted adds what the group has given to this process and nobody reads yet. The client leaves partitions out for which the group
+// did not answer with an offset, and would never read them.
+func (c *Connector) addOmitted(assigned map[string]map[int32]kgo.Offset) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for tp := range c.assignment {
+		if _, reading := c.cursors[tp]; reading {
+			continue
+		}
+		if assigned[tp.Topic] == nil {
+			assigned[tp.Topic] = map[int32]kgo.Offset{}
+		}
+		if _, known := assigned[tp.Topic][tp.Partition]; !known {
+			assigned[tp.Topic][tp.Partition] = kgo.NewOffset()
+		}
+	}
 }
 
 // listener is a worker that gets the records of a partition.
