@@ -17,7 +17,8 @@ import (
 // Where Paimon itself gives one row or another, depending on which files were merged first, the entry becomes doubtful: a key that comes
 // back after its last row took it away (a compaction may have dropped that row, or not); a retraction for a function that does not
 // undo what it did before in any grouping; one that removes the whole row, which is forgotten when a newer row of the same file
-// follows it; and functions in sequence groups, which rows may reach out of order.
+// follows it; functions in sequence groups, which rows may reach out of order; and a change that sequence.field puts before the row that is
+// there, since that row stands where the newest of those that it was made of stood.
 type remerge struct {
 	function   merge.Function // nil: the newest row stays
 	sequence   []*table.KeyEncoder
@@ -171,7 +172,7 @@ func (m *remerge) mergeKey(p *bucketReplay, changes []change) error {
 		// The row that is there is older than a change with the same sequence.field.
 		order := m.orderOf(m.held, e.row, math.MinInt64)
 		place, _ = slices.BinarySearchFunc(changes, order, func(c change, order string) int { return strings.Compare(c.order, order) })
-		doubtful = e.gone || m.unordered
+		doubtful = e.gone || m.unordered || m.function != nil && place > 0
 	}
 	var seqs []int64
 	take := func(b *table.Batch, i int, seq int64) error {
