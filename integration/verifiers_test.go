@@ -5,9 +5,11 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,9 +74,9 @@ func requireReplayed(t *testing.T, x target) {
 // sink reads the same rows, and `sink verify` finds that the changelog gives those of each snapshot. Input changelogs: TestMergeEngines.
 func TestVerifyReplaysEveryProducer(t *testing.T) {
 	t.Parallel()
-	r := dice(t)
+	r := diceOf(t, 1)
 	l := newLake(t, disk)
-	for name, options := range map[string]map[string]string{
+	tables := map[string]map[string]string{
 		"dedup_none":     {"changelog-producer": "none"},
 		"dedup_lookup":   {"changelog-producer": "lookup"},
 		"dedup_full":     {"changelog-producer": "full-compaction"},
@@ -83,7 +85,9 @@ func TestVerifyReplaysEveryProducer(t *testing.T) {
 		"partial_lookup": {"changelog-producer": "lookup", "merge-engine": "partial-update"},
 		"sum_lookup":     {"changelog-producer": "lookup", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
 		"sum_full":       {"changelog-producer": "full-compaction", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
-	} {
+	}
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		options := tables[name]
 		options["bucket"], options["num-sorted-run.compaction-trigger"] = "2", "3"
 		x := l.table("d." + name)
 		shared.java.must(t, x.java("write", "--input", writeFile(t, "script.jsonl", producerScript(t, r, options)))...)

@@ -16,6 +16,7 @@ type historian struct {
 	looksUp  bool
 	first    bool // merge engine first-row
 	newest   bool // the newest row stays, whatever it is merged with
+	groups   bool // of partial-update: a row that is alone may be another once it is merged, and is told as that
 	compared []int
 	log      *datafile.Format // nil: nothing is told
 	leading  leadingKey
@@ -31,7 +32,11 @@ func (c *Compactor) newHistorian() (*historian, error) {
 		looksUp: s.LooksUp(), first: s.MergeEngine() == table.FirstRow,
 		newest: c.merge.Engine == nil && len(c.merge.SequenceFields) == 0, leading: newLeadingKey(s, c.merge.Key[0]),
 	}
-	var err error
+	groups, err := s.SequenceGroups()
+	if err != nil {
+		return nil, err
+	}
+	h.groups = len(groups) > 0
 	if h.compared, err = s.ComparedColumns(); err != nil || !s.CompactionTells() {
 		return h, err
 	}
@@ -70,7 +75,8 @@ func hasLevel0(s datafile.Section) bool {
 }
 
 // raise moves a file to the output level as it is, and tells its rows where that makes them part of what is told. It reports
-// false when the file has to be rewritten: rows of higher levels may have to be merged in.
+// false when the file has to be rewritten: rows of higher levels may have to be merged in, or what is told of a row would not be what stays
+// of it (as it is not where Paimon moves such a file).
 func (r *run) raise(ctx context.Context, f *table.File) (bool, error) {
 	h := r.before
 	switch {
@@ -78,7 +84,7 @@ func (r *run) raise(ctx context.Context, f *table.File) (bool, error) {
 		return true, nil
 	case !h.looksUp && !r.job.Top, h.looksUp && f.Level != 0:
 		return true, nil
-	case h.looksUp && !r.job.Top && !h.newest:
+	case h.looksUp && (h.groups || !r.job.Top && !h.newest):
 		return false, nil
 	case h.log == nil:
 		return true, nil
