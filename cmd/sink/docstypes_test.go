@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -19,17 +18,14 @@ func TestDocsTypes(t *testing.T) {
 	require.True(t, begin > 0 && end > begin, "the tables of types are made by TestTypesReference")
 	page = page[:begin] + page[end:]
 
-	var tests, differences strings.Builder
-	for _, s := range sources(t, root) {
-		if s.test() {
-			text := read(t, filepath.Join(root, s.pkg, s.name))
-			tests.WriteString(text)
-			if strings.Contains(strings.ToLower(text), "difference") {
-				differences.WriteString(text)
-			}
+	tests := testSources(t, root)
+	var differences strings.Builder
+	for _, text := range tests {
+		if strings.Contains(strings.ToLower(text), "difference") {
+			differences.WriteString(text)
 		}
 	}
-	name := regexp.MustCompile("`(Test[A-Z]\\w+)`")
+	defined := definedTests(tests)
 	shown, told := 0, 0
 	for _, section := range strings.Split(page, "\n## ") {
 		heading, text, _ := strings.Cut(section, "\n")
@@ -45,29 +41,9 @@ func TestDocsTypes(t *testing.T) {
 				}
 			}
 			shown++
-			found := name.FindAllStringSubmatch(row[len(row)-1], -1)
-			assert.NotEmpty(t, found, "no test is named for: %s", row[0])
-			for _, m := range found {
-				require.True(t, strings.Contains(tests.String(), "func "+m[1]+"("), "no %s, of: %s", m[1], row[0])
-			}
+			requireShown(t, defined, row)
 		}
 	}
 	require.Greater(t, shown, 30)
 	require.Greater(t, told, 20)
-}
-
-// rowsOf returns the rows of the tables in a text, without their heads.
-func rowsOf(text string) (rows [][]string) {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|--") || i+1 < len(lines) && strings.HasPrefix(lines[i+1], "|--") {
-			continue
-		}
-		var cells []string
-		for cell := range strings.SplitSeq(strings.Trim(line, "|"), " |") {
-			cells = append(cells, strings.TrimSpace(cell))
-		}
-		rows = append(rows, cells)
-	}
-	return rows
 }

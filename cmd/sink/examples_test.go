@@ -66,22 +66,6 @@ func TestDocsMessages(t *testing.T) {
 	}
 }
 
-// TestDocsTests looks for the tests that the pages name.
-func TestDocsTests(t *testing.T) {
-	var tests strings.Builder
-	root := moduleRoot(t)
-	for _, s := range sources(t, root) {
-		if s.test() {
-			tests.WriteString(read(t, filepath.Join(root, s.pkg, s.name)))
-		}
-	}
-	for _, page := range pages(t) {
-		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(read(t, page), -1) {
-			require.True(t, strings.Contains(tests.String(), "func "+name+"("), "%s names %s, and there is no such test", page, name)
-		}
-	}
-}
-
 // pages lists the documents for users.
 func pages(t *testing.T) []string {
 	t.Helper()
