@@ -32,9 +32,9 @@ type broker struct {
 }
 
 // newBroker starts a broker. Its folder has the warehouse and, as sink.yaml, a configuration; %s in extra lines is free.
-func newBroker(t *testing.T) *broker {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, ordersTopic), kfake.SeedTopics(1, customersTopic),
-		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"}))
+func newBroker(t *testing.T, opts ...kfake.Opt) *broker {
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(2, ordersTopic), kfake.SeedTopics(1, customersTopic),
+		kfake.BrokerConfigs(map[string]string{"group.initial.rebalance.delay.ms": "0"})}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	b := &broker{t: t, cluster: c, address: c.ListenAddrs()[0], shop: newShop(), dir: t.TempDir()}
@@ -267,44 +267,6 @@ func TestCheck(t *testing.T) {
 	b.cluster.Close()
 	require.Equal(t, 1, check("no broker", ""))
 	require.Contains(t, out.String(), "check kafka.brokers")
-}
-
-func TestOffsets(t *testing.T) {
-	b := newBroker(t)
-	b.produce(400)
-	var out strings.Builder
-	run := func(stdin string, args ...string) int {
-		code, stdout, stderr := b.sink(stdin, args...)
-		fmt.Fprintf(&out, "$ sink %s\n%s%s\n", strings.Join(args, " "), stdout, stderr)
-		return code
-	}
-	require.Zero(t, run("", "offsets"), &out)
-	require.Equal(t, 1, run("", "offsets", "rebase", "shop.orders"))
-	code, _, stderr := b.sink("", "run", "--until-end")
-	require.Zero(t, code, stderr)
-	require.Zero(t, run("", "offsets"))
-	require.Zero(t, run("", "offsets", "shop.customers", "-o", "json"))
-	require.Equal(t, 2, run("", "offsets", "shop.nothing"))
-	require.Equal(t, 2, run("", "offsets", "rebase", "shop.orders", "--to", "somewhere"))
-	require.Equal(t, 2, run("", "offsets", "rebase", "shop.orders", "--to", "shop.public.orders/0=100000"))
-	require.Equal(t, 2, run("", "offsets", "rebase", "shop.orders", "--to", "shop.public.orders/7=0"))
-	require.Equal(t, 1, run("", "offsets", "rebase", "shop.orders"))
-	require.Equal(t, 1, run("no\n", "offsets", "rebase", "shop.orders"))
-
-	// Retention takes what the table wants.
-	b.produce(400)
-	end := b.cluster.PartitionInfo(ordersTopic, 0).HighWatermark
-	require.NoError(t, b.cluster.DeleteRecords(ordersTopic, 0, end))
-	require.Zero(t, run("", "offsets", "shop.orders"))
-	code, _, stderr = b.sink("", "run", "--until-end")
-	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "sink offsets rebase")
-	require.Zero(t, run("yes\n", "offsets", "rebase", "shop.orders"))
-	code, _, stderr = b.sink("", "run", "--until-end")
-	require.Zero(t, code, stderr)
-	require.Zero(t, run("", "offsets", "rebase", "shop.orders", "--to", "latest", "--to", "shop.public.orders/1=1", "--yes"))
-	require.Zero(t, run("", "offsets", "shop.orders"))
-	golden(t, "testdata/offsets.txt", out.String())
 }
 
 func TestDemo(t *testing.T) {

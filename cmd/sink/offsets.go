@@ -136,11 +136,50 @@ func (o *offsets) found(t *connector.Table, out map[string][]string) {
 	}
 }
 
+// topicsOf returns the topics that feed a table; ok is false where no mapping does. A table that was found by the source of records
+// and that the group's offsets do not name, since they expired or were deleted, tells itself.
+func (o *offsets) topicsOf(ctx context.Context, name string) (topics []string, ok bool, err error) {
+	if topics, ok = o.feeds()[name]; ok {
+		return topics, true, nil
+	}
+	for i := range o.settings.Tables {
+		t := &o.settings.Tables[i]
+		if !t.BySource() || !t.Makes(name) {
+			continue
+		}
+		committer, err := o.open(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, false, nil
+		}
+		var state commit.State
+		if err == nil {
+			state, err = committer.Resume(ctx)
+		}
+		if _, lost := errors.AsType[*commit.StateError](err); err != nil && !lost {
+			return nil, false, fmt.Errorf("table %s: %w", name, err)
+		}
+		for tp := range state.Progress.Offsets {
+			if t.Matches(tp.Topic) && !slices.Contains(topics, tp.Topic) {
+				topics = append(topics, tp.Topic)
+			}
+		}
+		ok = true
+	}
+	return topics, ok, nil
+}
+
+// mayFeed reports whether records of a topic may be found to be those of a table.
+func (o *offsets) mayFeed(topic, name string) bool {
+	return slices.ContainsFunc(o.settings.Tables, func(t connector.Table) bool { return t.BySource() && t.Matches(topic) && t.Makes(name) })
+}
+
 // place is one partition of a table, as snapshot, group and log see it.
 type place struct {
 	table.TopicPartition
+	fed        bool          // a mapping feeds the table from its topic
 	mapped     *table.Cursor // of the newest snapshot of this group; nil: the map lacks it
 	group      int64         // -1: none
+	metadata   string        // of the group's offset
 	start, end int64         // of the log; -1: there is no such partition
 	topicID    string        // of the topic now
 	note       string
@@ -173,11 +212,20 @@ func (o *offsets) look(ctx context.Context, name string, topics []string) (*tabl
 			return nil, err
 		}
 	}
-	starts, err := o.listed(ctx, topics, o.admin.ListStartOffsets)
+	known := slices.Clone(topics)
+	for tp := range t.state.Progress.Offsets {
+		if !slices.Contains(known, tp.Topic) {
+			known = append(known, tp.Topic)
+		}
+	}
+	if err := o.discover(ctx, known); err != nil {
+		return nil, err
+	}
+	starts, err := o.listed(ctx, known, o.admin.ListStartOffsets)
 	if err != nil {
 		return nil, err
 	}
-	ends, err := o.listed(ctx, topics, o.admin.ListCommittedOffsets)
+	ends, err := o.listed(ctx, known, o.admin.ListCommittedOffsets)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +239,10 @@ func (o *offsets) look(ctx context.Context, name string, topics []string) (*tabl
 		}
 	}
 	for _, tp := range sortedOffsets(seen) {
-		t.places = append(t.places, o.placeOf(t, tp, starts, ends))
+		p := o.placeOf(t, tp, starts, ends)
+		p.fed = slices.Contains(topics, tp.Topic) || o.mayFeed(tp.Topic, name)
+		p.note, p.stops = o.noteOf(t, &p)
+		t.places = append(t.places, p)
 	}
 	return t, nil
 }
@@ -204,11 +255,33 @@ func (o *offsets) open(ctx context.Context, name string) (*commit.Committer, err
 	return commit.Open(ctx, commit.Config{Store: o.store, Path: path, User: o.cfg.Kafka.Group, SingleWriter: o.cfg.SingleWriter})
 }
 
-// listed asks for offsets of the topics that are there.
+// discover asks for the topics that the brokers have not listed: they do not list what a user may not see, and that a topic is gone is
+// said only of one that is.
+func (o *offsets) discover(ctx context.Context, topics []string) error {
+	missing := slices.DeleteFunc(slices.Clone(topics), o.details.Has)
+	if len(missing) == 0 {
+		return nil
+	}
+	details, err := o.admin.ListTopics(ctx, missing...)
+	if err != nil {
+		return connector.KafkaError(o.cfg.Kafka.Brokers, reachWithin, err)
+	}
+	for _, d := range details {
+		switch {
+		case d.Err == nil:
+			o.details[d.Topic] = d
+		case !errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+			return fmt.Errorf("kafka: topic %s: %w", d.Topic, d.Err)
+		}
+	}
+	return nil
+}
+
+// listed asks for offsets of the topics that are there. What a broker does not tell is an error: a partition without a leader is not gone.
 func (o *offsets) listed(ctx context.Context, topics []string, list func(context.Context, ...string) (kadm.ListedOffsets, error)) (kadm.ListedOffsets, error) {
 	var there []string
 	for _, topic := range topics {
-		if d, ok := o.details[topic]; ok && d.Err == nil {
+		if o.details.Has(topic) {
 			there = append(there, topic)
 		}
 	}
@@ -219,7 +292,12 @@ func (o *offsets) listed(ctx context.Context, topics []string, list func(context
 	if err != nil {
 		return nil, fmt.Errorf("kafka: list offsets: %w", err)
 	}
-	return out, nil
+	out.Each(func(l kadm.ListedOffset) {
+		if l.Err != nil && !errors.Is(l.Err, kerr.UnknownTopicOrPartition) && err == nil {
+			err = fmt.Errorf("kafka: offsets of topic %s partition %d cannot be read: %w", l.Topic, l.Partition, l.Err)
+		}
+	})
+	return out, err
 }
 
 func (o *offsets) placeOf(t *tableOffsets, tp table.TopicPartition, starts, ends kadm.ListedOffsets) place {
@@ -236,18 +314,19 @@ func (o *offsets) placeOf(t *tableOffsets, tp table.TopicPartition, starts, ends
 	if id := o.details[tp.Topic].ID; id != (kadm.TopicID{}) {
 		p.topicID = fmt.Sprintf("%x", id[:])
 	}
-	metadata := ""
 	if g, ok := o.group.Lookup(tp.Topic, tp.Partition); ok && g.Err == nil {
-		p.group, metadata = g.At, g.Metadata
+		p.group, p.metadata = g.At, g.Metadata
 	}
-	p.note, p.stops = o.noteOf(t, &p, metadata)
 	return p
 }
 
 // noteOf says what is odd about a partition, and whether the table stops for it: what would stop it comes first.
-func (o *offsets) noteOf(t *tableOffsets, p *place, metadata string) (note string, stops bool) {
+func (o *offsets) noteOf(t *tableOffsets, p *place) (note string, stops bool) {
 	if p.end < 0 {
 		return "the topic or partition is gone", false
+	}
+	if !p.fed {
+		return "no mapping feeds the table from this topic", false
 	}
 	if p.mapped == nil {
 		switch {
@@ -258,11 +337,13 @@ func (o *offsets) noteOf(t *tableOffsets, p *place, metadata string) (note strin
 		}
 		return "begins at kafka.start, " + o.cfg.Kafka.Start, false
 	}
-	switch verdict := commit.JudgeOffset(t.state, t.name, p.mapped.Offset, p.group, metadata); {
+	switch verdict := commit.JudgeOffset(t.state, t.name, p.mapped.Offset, p.group, p.metadata); {
 	case p.mapped.TopicID != "" && p.topicID != "" && p.mapped.TopicID != p.topicID:
 		return "the topic was deleted and made anew: rebase", true
 	case p.mapped.Offset < p.start:
 		return fmt.Sprintf("%s records are gone from the log: rebase", humanCount(p.start-p.mapped.Offset)), true
+	case p.mapped.Offset > p.end:
+		return fmt.Sprintf("the log ends %s before it: rebase", plural(p.mapped.Offset-p.end, "offset")), true
 	case p.group >= 0 && verdict == commit.OffsetRollback:
 		return "the group is ahead of the table, which was rolled back: rebase", true
 	case p.group >= 0 && verdict == commit.OffsetForward:
@@ -278,10 +359,14 @@ func (o *offsets) show(ctx context.Context, a *app, args []string, format output
 	feeds := o.feeds()
 	names := slices.Sorted(maps.Keys(feeds))
 	if len(args) == 1 {
-		if _, ok := feeds[args[0]]; !ok {
+		topics, ok, err := o.topicsOf(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if !ok {
 			return misusef("no mapping of %s feeds table %s; there are: %s", o.cfg.File(), args[0], strings.Join(names, ", "))
 		}
-		names = args
+		names, feeds[args[0]] = args, topics
 	}
 	out := newPrinter(a.stdout, format, "table", "topic", "partition", "snapshot", "offset", "group", "start", "end", "lag", "note")
 	var errs error

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"sink/table"
 )
@@ -64,7 +66,10 @@ func (r *rebase) run(ctx context.Context, a *app, yes bool) error {
 	if err := r.parse(); err != nil {
 		return misuse(err)
 	}
-	topics, ok := r.feeds()[r.name]
+	topics, ok, err := r.topicsOf(ctx, r.name)
+	if err != nil {
+		return err
+	}
 	if !ok {
 		return misusef("no mapping of %s feeds table %s", r.cfg.File(), r.name)
 	}
@@ -114,34 +119,67 @@ func (r *rebase) parse() error {
 		if err != nil || partition < 0 {
 			return fmt.Errorf("--to %s: %q is no partition", to, name[slash+1:])
 		}
-		r.explicit[table.TopicPartition{Topic: name[:slash], Partition: int32(partition)}] = offset
+		tp := table.TopicPartition{Topic: name[:slash], Partition: int32(partition)}
+		if _, twice := r.explicit[tp]; twice {
+			return fmt.Errorf("--to %s: partition %d of topic %s has another offset already", to, tp.Partition, tp.Topic)
+		}
+		r.explicit[tp] = offset
 	}
 	return nil
 }
 
-// checkStopped sees that no instance runs.
+// checkStopped sees that no instance runs, of whichever group protocol. What the brokers do not tell is an error.
 func (r *rebase) checkStopped(ctx context.Context) error {
-	groups, err := r.admin.DescribeGroups(ctx, r.cfg.Kafka.Group)
-	if err != nil {
-		return fmt.Errorf("kafka: describe group %s: %w", r.cfg.Kafka.Group, err)
+	group := r.cfg.Kafka.Group
+	classic, err := r.admin.DescribeGroups(ctx, group)
+	members, err := len(classic[group].Members), errors.Join(err, classic[group].Err)
+	if members == 0 && (err == nil || errors.Is(err, kerr.GroupIDNotFound)) { // so brokers answer for groups of the other protocol, too
+		members, err = r.consumers(ctx, group)
 	}
-	if n := len(groups[r.cfg.Kafka.Group].Members); n > 0 {
-		return fmt.Errorf("group %s has %s: stop every instance of the sink first", r.cfg.Kafka.Group, plural(n, "member"))
+	if err != nil {
+		return fmt.Errorf("kafka: whether group %s has members is not known: %w; nothing was changed", group, err)
+	}
+	if members > 0 {
+		return fmt.Errorf("group %s has %s: stop every instance of the sink first", group, plural(members, "member"))
 	}
 	return nil
+}
+
+// consumers counts the members of a group of group protocol consumer (KIP-848), which old brokers do not have.
+func (r *rebase) consumers(ctx context.Context, group string) (int, error) {
+	brokers, err := r.admin.ApiVersions(ctx)
+	known := false
+	for _, b := range brokers {
+		_, has := b.KeyMaxVersion(int16(kmsg.ConsumerGroupDescribe))
+		known = known || has
+		err = errors.Join(err, b.Err)
+	}
+	if !known {
+		return 0, err
+	}
+	groups, err := r.admin.DescribeConsumerGroups(ctx, group)
+	err = errors.Join(err, groups[group].Err)
+	if errors.Is(err, kerr.GroupIDNotFound) || errors.Is(err, kerr.UnsupportedVersion) {
+		return 0, nil
+	}
+	return len(groups[group].Members), err
 }
 
 // plan decides where each partition goes on.
 func (r *rebase) plan(t *tableOffsets) (table.Offsets, error) {
 	target := table.Offsets{}
 	for tp := range r.explicit {
-		if !slices.ContainsFunc(t.places, func(p place) bool { return p.TopicPartition == tp && p.end >= 0 }) {
+		if !slices.ContainsFunc(t.places, func(p place) bool { return p.TopicPartition == tp && p.fed && p.end >= 0 }) {
 			return nil, misusef("--to %s/%d: the topics of table %s have no such partition", tp.Topic, tp.Partition, r.name)
 		}
 	}
 	for _, p := range t.places {
 		if p.end < 0 {
 			continue // gone, and so from the map
+		}
+		if !p.fed {
+			target[p.TopicPartition] = *p.mapped
+			continue // a mapping may feed it again
 		}
 		c := table.Cursor{Offset: p.start, Epoch: -1, TopicID: p.topicID}
 		same := p.mapped != nil && (p.mapped.TopicID == "" || p.topicID == "" || p.mapped.TopicID == p.topicID)
