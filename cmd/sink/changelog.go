@@ -38,7 +38,7 @@ TABLE is database.table. --from is a snapshot, or: earliest, the first changes t
 newest snapshot; full, all rows of the newest snapshot, then the changes after it.
 
 With -o json each line is {"snapshot":3,"phase":"changelog","bucket":0,"kind":"-U","row":{...}}, with a "partition" where the table has
-partitions; "phase" is "full" for the rows that --from full begins with.`,
+partitions; "phase" is "full" for the rows that --from full begins with. With -o parquet and -o arrow the columns snapshot, partition, bucket and kind are before those of the row.`,
 		Example: `  sink changelog shop.orders -c sink.yaml
   sink changelog shop.orders --warehouse file:///var/lake --from 12 --where "id = 4711"
   sink changelog shop.orders --warehouse file:///var/lake --from latest --follow -o json`,

@@ -22,7 +22,7 @@ import (
 // sees the binary from outside.
 var layout = map[string][]string{
 	"cmd/sink": {
-		"config", "connector", "connector/compute", "debezium", "table", "table/object", "table/datafile", "table/manifest", "table/scan",
+		"config", "connector", "connector/compute", "debezium", "table", "table/object", "table/datafile", "table/arrowipc", "table/manifest", "table/scan",
 		"flush", "flush/compact", "commit", "commit/expire", "connector/upkeep", "table/verify",
 	},
 	"config":                  {},
@@ -35,6 +35,7 @@ var layout = map[string][]string{
 	"table/object/objecttest": {"table/object"},
 	"table/merge":             {"table"},
 	"table/datafile":          {"table", "table/object", "table/merge"},
+	"table/arrowipc":          {"table"},
 	"table/manifest":          {"table", "table/object"},
 	"table/goldentest":        {},
 	"table/scan":              {"table", "table/object", "table/merge", "table/datafile", "table/manifest"},
@@ -51,6 +52,7 @@ var layout = map[string][]string{
 var doors = map[string][]string{
 	"github.com/minio/minio-go":     {"table/object"},
 	"github.com/parquet-go":         {"table/datafile"},
+	"github.com/apache/arrow-go":    {"table/arrowipc"},
 	"github.com/linkedin/goavro":    {"table/manifest", "debezium"},
 	"github.com/twmb/franz-go":      {"connector", "cmd/sink"},
 	"github.com/rs/zerolog":         {"connector", "cmd/sink"},

@@ -20,8 +20,9 @@ const (
 	formatTable outputFormat = "table" // for people
 	formatJSON  outputFormat = "json"  // one object a line
 	formatCSV   outputFormat = "csv"   // RFC 4180, with a header
-	// formatParquet is one file of rows, for commands that print rows of a table.
+	// For commands that print rows of a table: one file of rows, and a stream of record batches.
 	formatParquet outputFormat = "parquet"
+	formatArrow   outputFormat = "arrow"
 )
 
 // rowsFormat is the value of -o of commands that print rows of a table.
@@ -30,18 +31,19 @@ type rowsFormat struct{ outputFormat }
 // addTo adds the flag -o.
 func (f *rowsFormat) addTo(cmd *cobra.Command) {
 	f.outputFormat = formatTable
-	cmd.Flags().VarP(f, "output", "o", "how to print: table, json (one object a line), csv or parquet (one file on standard output)")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "csv", "parquet"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().VarP(f, "output", "o", "how to print: table, json (one object a line), csv, parquet (one file) or arrow (an IPC stream)")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "csv", "parquet", "arrow"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Set makes it a flag, with String and Type of what it embeds.
 func (f *rowsFormat) Set(s string) error {
-	if outputFormat(s) == formatParquet {
-		f.outputFormat = formatParquet
+	switch outputFormat(s) {
+	case formatParquet, formatArrow:
+		f.outputFormat = outputFormat(s)
 		return nil
 	}
 	if f.outputFormat.Set(s) != nil {
-		return fmt.Errorf("%q is none of table, json, csv, parquet", s)
+		return fmt.Errorf("%q is none of table, json, csv, parquet, arrow", s)
 	}
 	return nil
 }

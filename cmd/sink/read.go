@@ -35,11 +35,12 @@ buckets is printed bucket by bucket.
 brackets, as filters in sink.yaml. Partitions, files and parts of files that hold no such row, by their statistics, are not read.
 
 TABLE is database.table. With -o json each line is a row: numbers and booleans as such, decimals, dates and times as text, bytes in
-base64, maps as lists of pairs.`,
+base64, maps as lists of pairs. -o arrow is an Arrow IPC stream that can be piped into pyarrow, DuckDB or Polars.`,
 		Example: `  sink read shop.orders -c sink.yaml
   sink read shop.orders --warehouse file:///var/lake --limit 10
   sink read shop.orders --warehouse file:///var/lake --snapshot 12 --columns id,amount -o csv
   sink read shop.orders -c sink.yaml -o parquet > orders.parquet
+  sink read shop.orders -c sink.yaml -o arrow | python3 -c 'import pyarrow as pa; print(pa.ipc.open_stream(open(0, "rb")).read_all())'
   sink read shop.orders --warehouse file:///var/lake --where "amount > 10 and status = 'PAID'"
   sink read shop.orders --warehouse s3://lake/warehouse --s3-endpoint http://127.0.0.1:9000 -o json | jq .amount`,
 		Args: oneTable,
@@ -158,15 +159,15 @@ type rowPrinter struct {
 	*printer
 	fields []table.Field
 	cell   []byte
-	file   *parquetFile // nil: as text
+	file   *rowFile // nil: as text
 }
 
 func newRowPrinter(a *app, format outputFormat, fields, before []table.Field) (*rowPrinter, error) {
 	p := &rowPrinter{fields: fields}
-	if format == formatParquet {
+	if format == formatParquet || format == formatArrow {
 		p.printer = newPrinter(io.Discard, formatJSON)
 		var err error
-		p.file, err = newParquetFile(a.stdout, fields, before)
+		p.file, err = newRowFile(a.stdout, format, fields, before)
 		return p, err
 	}
 	var columns []string
@@ -194,6 +195,14 @@ func (p *rowPrinter) print(b *table.Batch, i int, before ...string) {
 		cells = append(cells, shorten(canonicalCell(p.cell, p.format), p.format))
 	}
 	p.cells(cells)
+}
+
+// flush prints what is there so far, for results that go on.
+func (p *rowPrinter) flush() error {
+	if p.file != nil {
+		p.keep(p.file.flush())
+	}
+	return p.printer.flush()
 }
 
 // close prints the rest. It returns the first error of all.

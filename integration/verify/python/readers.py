@@ -3,9 +3,11 @@
 
   readers.py --warehouse W --table db.t [--impl pypaimon|rust] [--snapshot N] [--option k=v]
   readers.py ... --changelog [--from-snapshot A] [--to B]
+  readers.py arrow FILE
   readers.py serve
 
 --changelog prints the changelog files' rows of snapshots A to B, one {"snapshot","kind","row"} a line.
+arrow prints the rows of an Arrow IPC stream, as pyarrow reads them, in their order.
 S3: --option s3.endpoint=... --option s3.access-key=... --option s3.secret-key=...
 
 serve reads requests {"id":1,"words":[...]}, a line each, and answers {"id","rc","out","err"}.
@@ -226,6 +228,11 @@ def arguments(words):
 
 def lines(words):
     """The lines that the command asks for."""
+    if words[0] == "arrow":
+        with pa.ipc.open_stream(words[1]) as stream:
+            table = stream.read_all()
+        table.validate(full=True)
+        return rows(table)
     args = arguments(words)
     warehouse = args.warehouse if "://" in args.warehouse else os.path.abspath(args.warehouse)
     options = {"warehouse": warehouse, **dict(o.split("=", 1) for o in args.option)}
