@@ -246,6 +246,7 @@ func (t *task) adopt(mine *seen, base *baseList) {
 	v.newest = mine
 	if mine.progress != nil {
 		v.ours, v.foreign, v.lost = mine, -1, nil
+		t.forgetOthers(t.delta.Progress.MaxSequence)
 	} else {
 		v.foreign = max(v.foreign, maxSequence(entries))
 	}

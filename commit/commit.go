@@ -74,7 +74,8 @@ type Committer struct {
 
 	own    *seen // the newest snapshot that this Committer resumed from or created; nil: none
 	view   view
-	pinned time.Time // when the consumer file was last written
+	others map[table.Bucket]int64 // see overtake.go
+	pinned time.Time              // when the consumer file was last written
 
 	sleep func(context.Context, time.Duration) error
 }
@@ -120,8 +121,8 @@ type Result struct {
 
 // Commit makes the delta visible in one snapshot, or in none: APPEND, or COMPACT when it removes files. A delta without
 // files makes an empty snapshot, which fixes offsets. The delta is not changed and may be given again after an error that
-// is not ErrUnsettled, ErrFenced, ErrConflict, ErrRescaled, ErrAltered or ErrStale, for instance after ErrBusy or when the store was not
-// reachable.
+// is not ErrUnsettled, ErrFenced, ErrConflict, ErrRescaled, ErrAltered, ErrOvertaken or ErrStale, for instance after ErrBusy or when the
+// store was not reachable.
 //
 // Unless the error is ErrUnsettled no snapshot names the delta's files, and the caller may delete them. After
 // ErrUnsettled it calls Resume, which tells whether the delta is in the table.

@@ -299,11 +299,61 @@ func TestForeignSequence(t *testing.T) {
 	require.EqualValues(t, 510, s.Progress.MaxSequence)
 	require.EqualValues(t, 900, s.MaxSequence)
 
-	r, err = a.Commit(ctx, w.next(s.Progress, 0, 10)) // numbered before it knew
+	_, err = a.Commit(ctx, w.next(s.Progress, 0, 10)) // numbered before it knew
+	require.ErrorIs(t, err, ErrOvertaken)
+	highest, err := a.Ahead(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 900, highest)
+	s.Progress.MaxSequence = highest
+	r, err = a.Commit(ctx, w.next(s.Progress, 0, 10))
 	require.NoError(t, err)
 	require.True(t, r.Foreign)
-	require.EqualValues(t, 900, r.Progress.MaxSequence, "the next number is above everybody's")
+	require.EqualValues(t, 910, r.Progress.MaxSequence, "the next number is above everybody's")
 	w.check()
+}
+
+// A checkpoint whose rows another writer has overtaken in one of its buckets is refused; rows of other buckets, lower numbers and
+// compactions do not matter.
+func TestOvertaken(t *testing.T) {
+	ctx := context.Background()
+	for name, tc := range map[string]struct {
+		kind      manifest.CommitKind
+		bucket    int32
+		lo, hi    int64 // numbers of the other's rows; the checkpoint's are 10 to 19
+		overtaken bool
+	}{
+		"same number":  {manifest.Append, 0, 5, 10, true},
+		"above":        {manifest.Append, 1, 500, 600, true},
+		"overwrite":    {manifest.Overwrite, 0, 500, 600, true},
+		"below":        {manifest.Append, 0, 0, 9, false},
+		"other bucket": {manifest.Append, 1, 500, 600, false},
+		"compaction":   {manifest.Compact, 0, 500, 600, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).create(nil)
+			a := w.open(w.store)
+			r := w.commit(a, 0, 10) // numbers 0 to 9
+			w.foreign(tc.kind, []table.File{w.file("data-java-0.parquet", tc.bucket, 1, 5, tc.lo, tc.hi)}, nil)
+			d := w.next(r.Progress, 0, 10)
+			if !tc.overtaken {
+				d.Added, d.Changelog = d.Added[:1], d.Changelog[:1] // of bucket 0
+			}
+			_, err := a.Commit(ctx, d)
+			if !tc.overtaken {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ErrOvertaken)
+			s, err := a.Resume(ctx)
+			require.NoError(t, err)
+			_, err = a.Commit(ctx, w.next(table.Progress{Offsets: s.Progress.Offsets, MaxSequence: s.MaxSequence}, 0, 10))
+			require.NoError(t, err, "numbered anew")
+			_, err = a.Commit(ctx, w.next(table.Progress{Offsets: table.Offsets{part(0): at(20)}, MaxSequence: s.MaxSequence + 10}, 0, 10))
+			require.NoError(t, err)
+			require.Empty(t, a.others, "nothing of the past is kept")
+			w.check()
+		})
+	}
 }
 
 // A commit costs the same in an old table as in a young one.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// What a caller of [Committer.Commit] branches on. Of ErrFenced, ErrConflict, ErrRescaled, ErrAltered and ErrStale the way on is the same: drop
-// everything uncommitted that this instance holds for the table, [Committer.Resume], and read again from there.
+// What a caller of [Committer.Commit] branches on. Of ErrFenced, ErrConflict, ErrRescaled, ErrAltered, ErrOvertaken and ErrStale the way on is
+// the same: drop everything uncommitted that this instance holds for the table, [Committer.Resume], and read again from there.
 var (
 	// ErrFenced says that the newest map no longer holds the offsets that the delta started from: another instance has
 	// the partitions now, or this delta is in the table already.
@@ -20,6 +20,9 @@ var (
 	// ErrAltered says that another writer has dropped a column that the delta's files have: the schema is read again, and the
 	// records with it.
 	ErrAltered = errors.New("a column was dropped")
+	// ErrOvertaken says that another writer has committed rows to a bucket of the delta whose sequence numbers are not below those of
+	// the delta's, which were given before: of a key in both, readers would take the other writer's row for the newer one.
+	ErrOvertaken = errors.New("another writer has numbered rows as this checkpoint does")
 	// ErrNotRescaled says that option bucket asks for another bucket count than a partition of the delta has. The same
 	// delta can be committed once the partition is rescaled.
 	ErrNotRescaled = errors.New("option bucket was changed, but not the partition's files")

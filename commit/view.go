@@ -180,6 +180,7 @@ func (c *Committer) advance(ctx context.Context, v *view, s *seen) error {
 	}
 	if s.progress == nil {
 		v.foreign = max(v.foreign, maxSequence(entries))
+		c.noteOthers(s.CommitKind, entries)
 	}
 	return nil
 }
@@ -375,6 +376,7 @@ func (c *Committer) foreignSequence(ctx context.Context, ours, newest *seen) (in
 			var entries []manifest.Entry
 			entries, err = manifest.ReadDelta(ctx, c.store, c.path, s.Snapshot, nil)
 			highest = max(highest, maxSequence(entries))
+			c.noteOthers(s.CommitKind, entries)
 		}
 		if errors.Is(err, fs.ErrNotExist) { // they expire under our hands
 			return c.scanSequence(ctx, newest)

@@ -95,6 +95,7 @@ func (w *worker) seal() {
 		newest: w.intake.newest, began: time.Now(), cancel: cancel, done: make(chan struct{}),
 	}
 	if rows || awaits || len(letters) > 0 && w.writer != nil {
+		w.raise()
 		f.sealed = w.writer.Seal() // without rows too: a snapshot keeps the next process from putting the same letters into another file
 	}
 	if w.committer != nil {
@@ -189,7 +190,7 @@ func final(err error) bool {
 
 // readAgain reports errors after which the table's records have to be read again from its newest snapshot.
 func readAgain(err error) bool {
-	for _, e := range []error{commit.ErrFenced, commit.ErrRescaled, commit.ErrAltered, commit.ErrStale, commit.ErrUnsettled} {
+	for _, e := range []error{commit.ErrFenced, commit.ErrRescaled, commit.ErrAltered, commit.ErrOvertaken, commit.ErrStale, commit.ErrUnsettled} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -218,6 +219,10 @@ func (w *worker) land() {
 	case w.c.life.Err() != nil:
 		w.givenUp += f.records
 		w.void() // the process lets go; the next one reads these records again
+	case w.outrun(f.err):
+		w.drop(f)
+		w.stop(fmt.Errorf("table %s: checkpoint: %w; this was so %d times one after the other: let the other writer commit less often, or to other buckets",
+			w.name, f.err, maxOvertaken))
 	case readAgain(f.err):
 		w.counters.update(func(s *TableStats) { s.Fenced++ })
 		w.drop(f)
@@ -242,6 +247,7 @@ func (w *worker) drop(f *flight) {
 // committed notes a snapshot that is there, and says so in one line.
 func (w *worker) committed(f *flight) {
 	w.recovered()
+	w.overtaken = 0
 	defer w.proven()
 	if f.sealed == nil {
 		w.publish(f.to)
@@ -357,6 +363,7 @@ func (w *worker) spill(ctx context.Context) {
 	if w.writer == nil || w.problem() != nil {
 		return
 	}
+	w.raise()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, w.writer.Spill(ctx) },
 		backoff.WithMaxElapsedTime(retryWithin), backoff.WithBackOff(retries()), backoff.WithNotify(w.degraded("early flush")))
 	w.account()

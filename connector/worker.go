@@ -74,6 +74,8 @@ type worker struct {
 	givenUp    int64         // applied, and not committed when the process let go
 	moved      bool          // positions passed records of other tables since the last seal
 	since      time.Time     // when the first of them came
+	company    bool          // another writer gives rows to this table, see overtaken.go
+	overtaken  int           // checkpoints one after the other that were read again for it
 	timer      *time.Timer
 }
 

@@ -4,6 +4,7 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,18 +13,25 @@ import (
 // beside is a table that `sink run` writes while the real Paimon does something to it.
 type beside struct {
 	target
-	topic string
-	run   *process
-	sent  int64
+	topic   string
+	keyless bool
+	run     *process
+	sent    int64
 }
 
+// newBeside starts the sink with a table of a primary key.
 func newBeside(t *testing.T) *beside {
 	t.Helper()
-	b := &beside{topic: slug(t)}
+	return startBeside(t, &beside{}, config{"options": config{"bucket": "1", "snapshot.num-retained.min": "1"}})
+}
+
+func startBeside(t *testing.T, b *beside, more config) *beside {
+	t.Helper()
+	b.topic = slug(t)
 	createTopic(t, b.topic, 1)
 	l := newLake(t, disk)
 	b.target = l.table("orchard.crate")
-	mapping := table(b.topic, b.name, config{"options": config{"bucket": "1", "snapshot.num-retained.min": "1"}})
+	mapping := table(b.topic, b.name, more)
 	b.run = start(t, "run", "-c", newConfig(l, b.topic, mapping).write(t))
 	return b
 }
@@ -32,7 +40,15 @@ func newBeside(t *testing.T) *beside {
 func (b *beside) send(t *testing.T) {
 	t.Helper()
 	b.sent++
-	produce(t, []record{crate{}.create(b.topic, 0, b.sent, fmt.Sprint("label ", b.sent), 1)})
+	b.produce(t, crate{}.create(b.topic, 0, b.sent, fmt.Sprint("label ", b.sent), 1))
+}
+
+func (b *beside) produce(t *testing.T, r record) {
+	t.Helper()
+	if b.keyless {
+		r.Key = nil
+	}
+	produce(t, []record{r})
 }
 
 // grow has the sink commit n snapshots of a row each.
@@ -40,12 +56,23 @@ func (b *beside) grow(t *testing.T, n int) {
 	t.Helper()
 	for range n {
 		b.send(t)
-		until(t, waitLong, func() bool {
-			require.True(t, b.run.running(), "the sink ended")
-			ids := b.snapshotIDs(t)
-			return len(ids) > 0 && b.snapshot(t, ids[len(ids)-1]).covered(t)[b.topic][0] == b.sent
-		}, "%s: row %d is in no snapshot", b.name, b.sent)
+		b.caughtUp(t, b.sent)
 	}
+}
+
+// caughtUp waits until a snapshot of the sink's covers the topic up to an offset.
+func (b *beside) caughtUp(t *testing.T, offset int64) {
+	t.Helper()
+	until(t, waitLong, func() bool {
+		require.True(t, b.run.running(), "the sink ended")
+		ids := b.snapshotIDs(t)
+		for _, id := range slices.Backward(ids) {
+			if s := b.snapshot(t, id); s.Properties["sink.offsets"] != "" {
+				return s.covered(t)[b.topic][0] == offset
+			}
+		}
+		return false
+	}, "%s: offset %d is in no snapshot", b.name, offset)
 }
 
 // paimon runs steps of the real Paimon.

@@ -322,8 +322,8 @@ func (c *checker) checkFacts(what string, schema *table.Schema, f *table.File, f
 	if !bytes.Equal(found.maxKey, f.MaxKey) {
 		c.fault("max-key", what, "ends with another key than is recorded")
 	}
-	// The rows of an append table have no numbers of their own: there must be room for them.
-	if found.minSeq != f.MinSeq || found.maxSeq > f.MaxSeq || found.maxSeq < f.MaxSeq && !schema.Append() {
+	// The rows of an append table have no numbers of their own, and pypaimon records the same one for all of them.
+	if !schema.Append() && (found.minSeq != f.MinSeq || found.maxSeq != f.MaxSeq) {
 		c.fault("sequence-range", what, "has sequences %d to %d, but %d to %d are recorded", found.minSeq, found.maxSeq, f.MinSeq, f.MaxSeq)
 	}
 	switch {

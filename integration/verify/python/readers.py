@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Reads Paimon tables with pypaimon or pypaimon-rust; prints the JSONL of `paimon-verify rows`.
+"""Reads Paimon tables with pypaimon or pypaimon-rust; prints the JSONL of `paimon-verify rows`. Writes them with pypaimon.
 
   readers.py --warehouse W --table db.t [--impl pypaimon|rust] [--snapshot N] [--option k=v]
   readers.py ... --changelog [--from-snapshot A] [--to B]
+  readers.py ... --write F [--overwrite]
   readers.py arrow FILE
   readers.py serve
 
 --changelog prints the changelog files' rows of snapshots A to B, one {"snapshot","kind","row"} a line.
+--write commits the rows of F, a JSON object a line, in one snapshot, with --overwrite in place of all that the table has.
 arrow prints the rows of an Arrow IPC stream, as pyarrow reads them, in their order.
 S3: --option s3.endpoint=... --option s3.access-key=... --option s3.secret-key=...
 
@@ -181,6 +183,21 @@ class PyPaimon:
         return builder.new_read().to_arrow(scan._create_follow_up_plan(found).splits())
 
 
+    def write(self, rows, overwrite):
+        from pypaimon.schema.data_types import PyarrowFieldParser
+        schema = PyarrowFieldParser.from_paimon_schema(self.table.table_schema.fields)
+        builder = self.table.new_batch_write_builder()
+        if overwrite:
+            builder = builder.overwrite()
+        write, commit = builder.new_write(), builder.new_commit()
+        try:
+            write.write_arrow(pa.Table.from_pylist(rows, schema=schema))
+            commit.commit(write.prepare_commit())
+        finally:
+            write.close()
+            commit.close()
+
+
 class Rust:
     def __init__(self, options, name, travel):
         from pypaimon_rust.datafusion import PaimonCatalog
@@ -222,6 +239,8 @@ def arguments(words):
     parser.add_argument("--changelog", action="store_true")
     parser.add_argument("--from-snapshot", type=int)
     parser.add_argument("--to", type=int)
+    parser.add_argument("--write")
+    parser.add_argument("--overwrite", action="store_true")
     parser.add_argument("--option", action="append", default=[])
     return parser.parse_args(words)
 
@@ -238,6 +257,10 @@ def lines(words):
     options = {"warehouse": warehouse, **dict(o.split("=", 1) for o in args.option)}
     travel = {"scan.snapshot-id": args.snapshot} if args.snapshot else {}
     reader = (Rust if args.impl == "rust" else PyPaimon)(options, args.table, travel)
+    if args.write:
+        with open(args.write, encoding="utf-8") as f:
+            reader.write([json.loads(line) for line in f], args.overwrite)
+        return []
     if not args.changelog:
         table = reader.read()
         return sorted_rows(table, reader.keys) if table is not None else []
