@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -191,4 +192,25 @@ func (r *countingReader) ReadAt(p []byte, at int64) (int, error) {
 	n, err := r.Reader.ReadAt(p, at)
 	r.store.bytes += int64(n)
 	return n, err
+}
+
+// TestRaiseGroups: of partial-update, a row without its sequence is another one once it is merged: its column of a sequence group stays empty. A
+// lone file with such a row is rewritten, so that what is told of it, then and later, is what stays of it.
+func TestRaiseGroups(t *testing.T) {
+	w := newWorld(t, map[string]string{"merge-engine": "partial-update", "changelog-producer": "lookup", "fields.g.sequence-group": "name"})
+	s := w.newest()
+	fields := append(slices.Clone(s.Fields), table.Field{ID: 2, Name: "g", Type: table.Type{Root: table.Int}}) // which addFile leaves empty
+	w.schemas[0] = table.NewSchema(fields, s.PrimaryKeys, nil, s.Options)
+	require.NoError(t, w.newest().Validate())
+	w.addFile(row{1, "a", table.Insert, 1})
+	c := w.compactor(w.store, 0)
+	j, ok := c.Options().PickFull(Runs(w.files))
+	require.True(t, ok)
+	result, err := c.Run(t.Context(), j)
+	require.NoError(t, err)
+	require.Len(t, result.Changelog, 1)
+	told := w.rows(&result.Changelog[0])
+	require.Equal(t, []row{{1, "", table.Insert, 1}}, told)
+	require.Len(t, result.Added, 1)
+	require.Equal(t, told, w.rows(&result.Added[0]), "what is told is what stays")
 }
