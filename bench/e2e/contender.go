@@ -60,13 +60,13 @@ func contenders(o *options, chosen []load) ([]*contender, error) {
 			c.base = floor[0] == "full"
 		}
 	}
-	for name := range strings.FieldsFuncSeq(o.peers, func(r rune) bool { return r == ',' }) {
-		rows := plain.rows(o)
-		add("peer "+name, plain, func(round int) (sample, error) {
-			dir := filepath.Join(o.work, fmt.Sprintf("peer-%s-%d", name, round))
-			s, err := measure([]string{o.peer(), name, o.broker, plain.topic(), fmt.Sprint(plain.events(o)), fmt.Sprint(rows), dir})
-			return s, errors.Join(err, os.RemoveAll(dir))
-		})
+	for _, l := range chosen {
+		for name := range strings.FieldsFuncSeq(o.peers, func(r rune) bool { return r == ',' }) {
+			if l.hasPeer(name) {
+				rows := l.rows(o)
+				add(fmt.Sprintf("peer %s, %s", name, l.name), l, func(round int) (sample, error) { return l.peer(o, name, rows, round) })
+			}
+		}
 	}
 	for _, l := range chosen {
 		for store := range strings.SplitSeq(o.stores, ",") {
@@ -102,6 +102,18 @@ func contenders(o *options, chosen []load) ([]*contender, error) {
 // hasFloors reports whether the prototype can read the load: it knows one table, in JSON.
 func (l *load) hasFloors() bool {
 	return strings.HasPrefix(l.format, "json") && l.columns == change.Least && l.tables == 1
+}
+
+// hasPeer reports whether a peer can read the load: they know one table, and the action finds no classes for Avro; see peers/run.
+func (l *load) hasPeer(name string) bool {
+	return l.columns == change.Least && l.tables == 1 && l.buckets == plain.buckets && !l.dated && (l.format != "avro" || name != "flink-action")
+}
+
+// peer runs another writer until it has committed the changelog's rows.
+func (l *load) peer(o *options, name string, rows, round int) (sample, error) {
+	dir := filepath.Join(o.work, fmt.Sprintf("peer-%s-%s-%d", name, l.name, round))
+	s, err := measure([]string{o.peerScript(), name, o.broker, l.topic(), fmt.Sprint(l.events(o)), fmt.Sprint(rows), dir, l.format, o.registry})
+	return s, errors.Join(err, os.RemoveAll(dir))
 }
 
 // floor runs the prototype.

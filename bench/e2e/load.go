@@ -117,7 +117,7 @@ func (l *load) writeConfig(o *options, id, warehouse, memory string) (string, er
 	}
 	b.WriteString("}\n    types: {decimal: string}\n    columns:\n")
 	for _, c := range change.Columns(l.columns) {
-		if l.format == "json" || l.dated && c.Name == "warehouse_id" {
+		if !c.Declared(l.format) || l.dated && c.Name == "warehouse_id" {
 			typ := c.Paimon()
 			if l.dated && c.Name == "warehouse_id" {
 				typ += " NOT NULL"

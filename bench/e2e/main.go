@@ -33,8 +33,8 @@ type options struct {
 	only                             *regexp.Regexp
 }
 
-// peer is the script that runs the other writers.
-func (o *options) peer() string { return filepath.Join(o.root, "bench/peers/run") }
+// peerScript runs the other writers.
+func (o *options) peerScript() string { return filepath.Join(o.root, "bench/peers/run") }
 
 // tool is the path of a program that build makes.
 func (o *options) tool(name string) string { return filepath.Join(o.work, "bin", name) }
@@ -144,7 +144,7 @@ func build(o *options) error {
 		return fmt.Errorf("build: %w", err)
 	}
 	if o.peers != "" {
-		if err := command(o.peer(), "install").Run(); err != nil {
+		if err := command(o.peerScript(), "install").Run(); err != nil {
 			return fmt.Errorf("build the peers: %w", err)
 		}
 	}

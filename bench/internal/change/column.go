@@ -9,7 +9,7 @@ type Kind uint8
 const (
 	BigInt  Kind = iota // int64
 	Int                 // int32
-	Decimal             // DECIMAL(12, 2): text in JSON without schema (decimal.handling.mode=string), else org.apache.kafka.connect.data.Decimal
+	Decimal             // DECIMAL(12, 2): text in JSON (decimal.handling.mode=string), which every reader takes, org.apache.kafka.connect.data.Decimal in Avro
 	Text                // string
 	Micros              // io.debezium.time.MicroTimestamp
 	Zoned               // io.debezium.time.ZonedTimestamp
@@ -29,6 +29,11 @@ func (c Column) Paimon() string {
 		return "BIGINT NOT NULL"
 	}
 	return [...]string{"BIGINT", "INT", "DECIMAL(12, 2)", "STRING", "TIMESTAMP(6)", "TIMESTAMP(6) WITH LOCAL TIME ZONE", "BOOLEAN", "DOUBLE"}[c.Kind]
+}
+
+// Declared reports whether the format's schema tells the column's type, so that the sink needs no word of it.
+func (c Column) Declared(format string) bool {
+	return format == "avro" || format == "json-schema" && c.Kind != Decimal
 }
 
 // Least is how many columns a table has.

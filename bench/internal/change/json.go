@@ -1,7 +1,6 @@
 package change
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strconv"
 	"time"
@@ -47,13 +46,7 @@ func (e *Encoder) appendValue(b []byte, kind Kind, c cell) []byte {
 		b = time.UnixMicro(c.n).UTC().AppendFormat(append(b, '"'), zonedLayout)
 		return append(b, '"')
 	case Decimal:
-		b = append(b, '"')
-		if e.format == "json" {
-			b = fmt.Appendf(b, "%d.%02d", c.n/100, c.n%100)
-		} else {
-			b = base64.StdEncoding.AppendEncode(b, unscaled(nil, c.n))
-		}
-		return append(b, '"')
+		return fmt.Appendf(b, `"%d.%02d"`, c.n/100, c.n%100)
 	}
 	return strconv.AppendInt(b, c.n, 10)
 }
@@ -121,15 +114,12 @@ func connectColumn(c Column) object {
 	switch c.Kind {
 	case Int:
 		return connectField("int32", c.Name, optional)
-	case Text:
+	case Text, Decimal:
 		return connectField("string", c.Name, optional)
 	case Bool:
 		return connectField("boolean", c.Name, optional)
 	case Double:
 		return connectField("double", c.Name, optional)
-	case Decimal:
-		return object{{"type", "bytes"}, {"optional", optional}, {"name", "org.apache.kafka.connect.data.Decimal"}, {"version", 1},
-			{"parameters", object{{"scale", "2"}, {"connect.decimal.precision", "12"}}}, {"field", c.Name}}
 	case Micros:
 		return object{{"type", "int64"}, {"optional", optional}, {"name", "io.debezium.time.MicroTimestamp"}, {"version", 1}, {"field", c.Name}}
 	case Zoned:

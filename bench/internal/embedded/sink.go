@@ -26,11 +26,13 @@ func (b *Broker) Config(ctx context.Context, format string, columns int, buckets
 		OnError: connector.Fail, OnMissingBefore: connector.Fail, OnTruncate: connector.Fail, SchemaChange: connector.Evolve,
 		Types: debezium.Types{Decimal: debezium.DecimalString},
 	}
+	for i, c := range change.Columns(columns) {
+		if !c.Declared(format) {
+			mapping.Columns = append(mapping.Columns, schema.Fields[i])
+		}
+	}
 	stop = func() {}
-	switch format {
-	case "json": // the others declare their columns
-		mapping.Columns = schema.Fields
-	case "avro":
+	if format == "avro" {
 		var url string
 		if url, stop, err = change.ServeRegistry(ctx, change.Columns(columns)); err != nil {
 			return cfg, nil, err

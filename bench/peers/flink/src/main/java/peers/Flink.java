@@ -23,13 +23,18 @@ public final class Flink {
     private static final int PARALLELISM = 2;
     private static final long CHECKPOINT_MILLIS = 10_000;
 
-    private static final String COLUMNS = "id BIGINT, customer_id INT, product_id INT, quantity INT, warehouse_id INT, amount DECIMAL(12, 2),"
-            + " description STRING, status STRING, created_at BIGINT, updated_at TIMESTAMP_LTZ(6), active BOOLEAN, score DOUBLE";
+    /** The columns, with the types that Flink's format can read them as; the text of what it cannot. */
+    private static String columns(String format) {
+        String updated = format.equals("avro") ? "STRING" : "TIMESTAMP_LTZ(6)"; // there in ISO 8601
+        return "id BIGINT, customer_id INT, product_id INT, quantity INT, warehouse_id INT, amount DECIMAL(12, 2),"
+                + " description STRING, status STRING, created_at BIGINT, updated_at " + updated + ", active BOOLEAN, score DOUBLE";
+    }
 
     public static void main(String[] args) throws Exception {
         String mode = args[0], broker = args[1], topic = args[2];
         long rows = Long.parseLong(args[4]);
         Path dir = Path.of(args[5]).toAbsolutePath();
+        String format = args[6], registry = args[7];
         Map<String, String> options = new LinkedHashMap<>();
         options.put("bucket", "4");
         options.put("changelog-producer", "input");
@@ -37,7 +42,7 @@ public final class Flink {
         options.put("write-only", "true");
         options.put("sink.parallelism", "" + PARALLELISM);
         StreamExecutionEnvironment env = environment(dir);
-        JobClient job = mode.equals("sql") ? sql(env, broker, topic, dir, options) : action(env, broker, topic, dir, options);
+        JobClient job = mode.equals("sql") ? sql(env, broker, topic, dir, options, format, registry) : action(env, broker, topic, dir, options);
         await(job, dir, rows);
         Runtime.getRuntime().halt(0);
     }
@@ -67,19 +72,28 @@ public final class Flink {
         return env.executeAsync("kafka_sync_table");
     }
 
-    private static JobClient sql(StreamExecutionEnvironment env, String broker, String topic, Path dir, Map<String, String> options) {
+    private static JobClient sql(StreamExecutionEnvironment env, String broker, String topic, Path dir, Map<String, String> options,
+            String format, String registry) {
+        String columns = columns(format);
         StreamTableEnvironment t = StreamTableEnvironment.create(env);
-        t.executeSql("CREATE TEMPORARY TABLE events (" + COLUMNS + ") WITH (" + with(Map.of(
-                "connector", "kafka",
-                "topic", topic,
-                "properties.bootstrap.servers", broker,
-                "properties.group.id", "peers-flink",
-                "scan.startup.mode", "earliest-offset",
-                "format", "debezium-json",
-                "debezium-json.timestamp-format.standard", "ISO-8601")) + ")");
+        Map<String, String> source = new LinkedHashMap<>();
+        source.put("connector", "kafka");
+        source.put("topic", topic);
+        source.put("properties.bootstrap.servers", broker);
+        source.put("properties.group.id", "peers-flink");
+        source.put("scan.startup.mode", "earliest-offset");
+        if (format.equals("avro")) {
+            source.put("format", "debezium-avro-confluent");
+            source.put("debezium-avro-confluent.url", registry);
+        } else {
+            source.put("format", "debezium-json");
+            source.put("debezium-json.timestamp-format.standard", "ISO-8601");
+            source.put("debezium-json.schema-include", "" + format.equals("json-schema"));
+        }
+        t.executeSql("CREATE TEMPORARY TABLE events (" + columns + ") WITH (" + with(source) + ")");
         t.executeSql("CREATE CATALOG paimon WITH ('type' = 'paimon', 'warehouse' = '" + dir.toUri() + "')");
         t.executeSql("CREATE DATABASE IF NOT EXISTS paimon.bench");
-        t.executeSql("CREATE TABLE paimon.bench.orders (" + COLUMNS + ", PRIMARY KEY (id) NOT ENFORCED) WITH (" + with(options) + ")");
+        t.executeSql("CREATE TABLE paimon.bench.orders (" + columns + ", PRIMARY KEY (id) NOT ENFORCED) WITH (" + with(options) + ")");
         return t.executeSql("INSERT INTO paimon.bench.orders SELECT * FROM default_catalog.default_database.events").getJobClient().get();
     }
 

@@ -1,13 +1,8 @@
 package peers;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonToken;
-import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -19,10 +14,7 @@ import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.CatalogContext;
 import org.apache.paimon.catalog.CatalogFactory;
 import org.apache.paimon.catalog.Identifier;
-import org.apache.paimon.data.BinaryString;
-import org.apache.paimon.data.Decimal;
 import org.apache.paimon.data.GenericRow;
-import org.apache.paimon.data.Timestamp;
 import org.apache.paimon.disk.IOManager;
 import org.apache.paimon.options.Options;
 import org.apache.paimon.schema.Schema;
@@ -33,19 +25,24 @@ import org.apache.paimon.table.sink.StreamWriteBuilder;
 import org.apache.paimon.types.DataTypes;
 import org.apache.paimon.types.RowKind;
 
-/** Paimon's writer called by hand: one consumer, a streaming JSON parser, a commit every 10 s or 100,000 events. */
+/** Paimon's writer called by hand: one consumer, a commit every 10 s or 100,000 events. */
 public final class Paimon {
     private static final long COMMIT_EVENTS = 100_000;
     private static final long COMMIT_NANOS = 10_000_000_000L;
 
-    private final JsonFactory json = new JsonFactory();
+    private final Decoder decoder;
     private StreamTableWrite write;
     private StreamTableCommit commit;
     private long commits;
 
     public static void main(String[] args) throws Exception {
-        new Paimon().run(args[0], args[1], Long.parseLong(args[2]), Path.of(args[4]).toAbsolutePath());
+        Decoder decoder = args[5].equals("avro") ? new AvroDecoder(args[6]) : new JsonDecoder();
+        new Paimon(decoder).run(args[0], args[1], Long.parseLong(args[2]), Path.of(args[4]).toAbsolutePath());
         Runtime.getRuntime().halt(0);
+    }
+
+    private Paimon(Decoder decoder) {
+        this.decoder = decoder;
     }
 
     private void run(String broker, String topic, long events, Path dir) throws Exception {
@@ -114,19 +111,8 @@ public final class Paimon {
 
     /** Writes the rows of one event. */
     private void write(byte[] value) throws Exception {
-        GenericRow before = null, after = null;
-        try (JsonParser p = json.createParser(value)) {
-            p.nextToken();
-            while (p.nextToken() == JsonToken.FIELD_NAME) {
-                String name = p.currentName();
-                p.nextToken();
-                switch (name) {
-                    case "before" -> before = row(p);
-                    case "after" -> after = row(p);
-                    default -> p.skipChildren();
-                }
-            }
-        }
+        decoder.decode(value);
+        GenericRow before = decoder.before, after = decoder.after;
         if (before != null) {
             before.setRowKind(after == null ? RowKind.DELETE : RowKind.UPDATE_BEFORE);
             write.write(before);
@@ -135,34 +121,5 @@ public final class Paimon {
             after.setRowKind(before == null ? RowKind.INSERT : RowKind.UPDATE_AFTER);
             write.write(after);
         }
-    }
-
-    private static GenericRow row(JsonParser p) throws Exception {
-        if (p.currentToken() == JsonToken.VALUE_NULL) {
-            return null;
-        }
-        GenericRow r = new GenericRow(12);
-        while (p.nextToken() == JsonToken.FIELD_NAME) {
-            String name = p.currentName();
-            if (p.nextToken() == JsonToken.VALUE_NULL) {
-                continue;
-            }
-            switch (name) {
-                case "id" -> r.setField(0, p.getLongValue());
-                case "customer_id" -> r.setField(1, p.getIntValue());
-                case "product_id" -> r.setField(2, p.getIntValue());
-                case "quantity" -> r.setField(3, p.getIntValue());
-                case "warehouse_id" -> r.setField(4, p.getIntValue());
-                case "amount" -> r.setField(5, Decimal.fromBigDecimal(new BigDecimal(p.getText()), 12, 2));
-                case "description" -> r.setField(6, BinaryString.fromString(p.getText()));
-                case "status" -> r.setField(7, BinaryString.fromString(p.getText()));
-                case "created_at" -> r.setField(8, Timestamp.fromMicros(p.getLongValue()));
-                case "updated_at" -> r.setField(9, Timestamp.fromInstant(Instant.parse(p.getText())));
-                case "active" -> r.setField(10, p.getBooleanValue());
-                case "score" -> r.setField(11, p.getDoubleValue());
-                default -> p.skipChildren();
-            }
-        }
-        return r;
     }
 }
