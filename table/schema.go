@@ -294,6 +294,15 @@ func (s *Schema) FieldIndex(name string) int {
 	return slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
 }
 
+// Names returns the names of the columns, in their order. The caller owns it.
+func (s *Schema) Names() []string {
+	names := make([]string, len(s.Fields))
+	for i := range s.Fields {
+		names[i] = s.Fields[i].Name
+	}
+	return names
+}
+
 // Indexes returns the positions of columns by name, -1 for each that is not there.
 func (s *Schema) Indexes(names []string) []int {
 	out := make([]int, len(names))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,7 @@ func (w *choice) on(s *table.Schema) (scan.Where, error) {
 	}
 	for _, name := range w.filter.Columns() {
 		if s.FieldIndex(name) < 0 {
-			return nil, misusef("--where %q: the table has no column %s", w.text, name)
+			return nil, misusef("--where %q: the table has no column %s; the columns are %s", w.text, name, strings.Join(s.Names(), ", "))
 		}
 	}
 	if _, err := w.filter.Bind(s); err != nil {

@@ -108,18 +108,10 @@ func positions(s *table.Schema, names []string) ([]int, error) {
 	at := s.Indexes(names)
 	for i, p := range at {
 		if p < 0 {
-			return nil, fmt.Errorf("no column %q; the columns are %s", names[i], strings.Join(fieldNames(s), ", "))
+			return nil, fmt.Errorf("no column %q; the columns are %s", names[i], strings.Join(s.Names(), ", "))
 		}
 	}
 	return at, nil
-}
-
-func fieldNames(s *table.Schema) []string {
-	names := make([]string, len(s.Fields))
-	for i := range s.Fields {
-		names[i] = s.Fields[i].Name
-	}
-	return names
 }
 
 // constants are the partition columns of a split as vectors that grow with the longest batch.

@@ -210,7 +210,7 @@ func newFileRanges(f *table.File, schema *table.Schema, partition *table.Batch) 
 	r := &fileRanges{file: f, schema: schema, partition: partition}
 	names := f.ValueStatCols
 	if names == nil {
-		names = fieldNames(schema)
+		names = schema.Names()
 	}
 	r.key = decodeBounds(schema, schema.TrimmedPrimaryKeys(), &f.KeyStats)
 	r.value = decodeBounds(schema, names, &f.ValueStats)

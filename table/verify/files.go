@@ -345,10 +345,7 @@ func (c *checker) checkFacts(what string, schema *table.Schema, f *table.File, f
 	if total := schema.Option("bucket"); total != strconv.Itoa(int(f.TotalBuckets)) {
 		c.warn("total-buckets", what, "its entry says %d buckets, its schema %s", f.TotalBuckets, total)
 	}
-	names := make([]string, len(schema.Fields))
-	for i := range schema.Fields {
-		names[i] = schema.Fields[i].Name
-	}
+	names := schema.Names()
 	c.checkStats("key-stats", what, f.KeyStats, schema.TrimmedPrimaryKeys(), found.keys, nil)
 	var at []int
 	if f.ValueStatCols != nil {
