@@ -31,6 +31,8 @@ rows before and after, streaming readers no change. It is what Paimon does with 
 ` + "`run`" + ` that starts later; its configuration file should say the new number, too. Stop other writers of the table, such as Flink jobs, and
 start them anew afterwards. The old files go with the snapshots that name them, so the table takes up to twice its space for a while.
 
+The rows of an append table keep their order of arrival. One with bucket = -1 has no buckets, and is refused.
+
 With --partition only partitions with these values are written anew. The others keep their number and can be read, and ` + "`run`" + ` writes to
 them again once they are rescaled, too. When it is broken off nothing is lost: do it again.`,
 		Example: `  sink rescale shop.orders -c sink.yaml --buckets 8

@@ -61,8 +61,8 @@ type filled struct {
 }
 
 func (r *rescale) run(ctx context.Context) (Rescaled, error) {
-	if r.k.schema.Append() {
-		return Rescaled{}, errors.New("it has no primary key: only primary-key tables are rescaled")
+	if now, err := r.k.schema.Buckets(); err == nil && now == table.Unaware {
+		return Rescaled{}, errors.New("option bucket is -1: its rows are in no buckets, so there is no number of them to change")
 	}
 	next := r.k.schema.Clone()
 	next.Options["bucket"] = strconv.Itoa(int(r.buckets))
@@ -210,6 +210,7 @@ func (r *rescale) fill(ctx context.Context) (table.Delta, error) {
 		}
 		d.Removed = append(d.Removed, partitions[p]...)
 	}
+	d.Progress.MaxSequence = highest(d.Added) // rows of an append table may have got higher numbers than those of any writer
 	return d, nil
 }
 
@@ -229,8 +230,8 @@ func (r *rescale) fillBucket(ctx context.Context, to table.Bucket, files []table
 	var feed, news []table.File
 	now := map[manifest.Identity]struct{}{}
 	for i := range files {
-		if files[i].Bucket.Number < 0 {
-			return nil, fmt.Errorf("file %s is in bucket %d, which other tables than those of fixed buckets have", files[i].Name, files[i].Bucket.Number)
+		if files[i].Bucket.Number < 0 || files[i].TotalBuckets < 1 {
+			return nil, fmt.Errorf("file %s is in bucket %d of %d, which other tables than those of fixed buckets have", files[i].Name, files[i].Bucket.Number, files[i].TotalBuckets)
 		}
 		if compact.Feeds(&files[i], to.Number, r.buckets) {
 			feed = append(feed, files[i])
@@ -264,12 +265,21 @@ func (r *rescale) fillBucket(ctx context.Context, to table.Bucket, files []table
 	}
 	r.k.discard(ctx, []compact.Result{f.news})
 	f.late, f.news = nil, compact.Result{}
-	made, err := r.spread(ctx, compact.Spread{To: to, Buckets: r.buckets, Files: news})
+	made, err := r.spread(ctx, compact.Spread{To: to, Buckets: r.buckets, Files: news, From: highest(f.base.Added) + 1})
 	if err != nil {
 		return nil, err
 	}
 	f.late, f.news = late, made
 	return f, nil
+}
+
+// highest returns the highest sequence number of files, -1 of none.
+func highest(files []table.File) int64 {
+	n := int64(-1)
+	for i := range files {
+		n = max(n, files[i].MaxSeq)
+	}
+	return n
 }
 
 // spread does a job, within the memory that it was given.

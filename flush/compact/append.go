@@ -21,10 +21,15 @@ func arrived(runs []SortedRun) []table.File {
 	for _, r := range runs {
 		files = append(files, r.Files...)
 	}
+	sortArrived(files)
+	return files
+}
+
+// sortArrived sorts files by the arrival of their rows.
+func sortArrived(files []table.File) {
 	slices.SortFunc(files, func(a, b table.File) int {
 		return cmp.Or(cmp.Compare(a.MinSeq, b.MinSeq), cmp.Compare(a.CreatedMillis, b.CreatedMillis), strings.Compare(a.Name, b.Name))
 	})
-	return files
 }
 
 // pickAppend returns the oldest small files that follow each other and are either as many as MinFiles or as large as a file
@@ -58,10 +63,11 @@ func (o Options) pickAppendFull(runs []SortedRun) (Job, bool) {
 	return Job{Files: files}, len(files) > 1
 }
 
-// concatenate does a job of an append table: the rows of its files one after the other, numbered from the lowest number on.
-func (r *run) concatenate(ctx context.Context) error {
+// concatenate does a job of an append table: the rows of its files, which are in the order of arrival, one after the other, numbered
+// from the lowest number on, but not below from.
+func (r *run) concatenate(ctx context.Context, from int64) error {
 	w := r.format.NewWriter(r.bucket, r.total, 0, table.SourceCompact, r.namer)
-	next := r.job.Files[0].MinSeq
+	next := max(from, r.job.Files[0].MinSeq)
 	var err error
 	for i := range r.job.Files {
 		if next, err = r.copyRows(ctx, w, &r.job.Files[i], next); err != nil {
@@ -72,7 +78,7 @@ func (r *run) concatenate(ctx context.Context) error {
 	return r.take(ctx, w, r.job.Files)
 }
 
-// copyRows appends the rows of a file to a writer, numbered from next on, and returns the number after them.
+// copyRows appends the rows of a file that are kept to a writer, numbered from next on, and returns the number after them.
 func (r *run) copyRows(ctx context.Context, w *datafile.Writer, f *table.File, next int64) (_ int64, err error) {
 	source, err := r.open(ctx, f)
 	if err != nil {
@@ -93,10 +99,18 @@ func (r *run) copyRows(ctx context.Context, w *datafile.Writer, f *table.File, n
 		}
 		for i := range n {
 			rows.Refs = append(rows.Refs, table.MakeRef(0, i))
-			rows.Seqs[i] = next
+		}
+		kept := rows
+		if r.spread != nil {
+			if kept, err = r.spread.keep(rows); err != nil {
+				return next, err
+			}
+		}
+		for i := range kept.Seqs {
+			kept.Seqs[i] = next
 			next++
 		}
-		if err := w.Append(ctx, rows); err != nil {
+		if err := w.Append(ctx, kept); err != nil {
 			return next, err
 		}
 	}

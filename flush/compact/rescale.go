@@ -3,6 +3,7 @@ package compact
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"sink/table"
@@ -20,6 +21,8 @@ type Spread struct {
 	// All says that Files are all that the old buckets hold: the rows go to the highest level, without retractions. Else they
 	// are newer than what was spread before, and go to level 0.
 	All bool
+	// From is, in an append table, the lowest number that its rows may have: one above those that are in the bucket already.
+	From int64
 }
 
 // Feeds reports whether a file may hold rows of a bucket, of so many, of its partition.
@@ -35,13 +38,13 @@ func divisor(a, b int32) int32 {
 	return a
 }
 
-// Rescale fills a bucket. Where levels count, or compactions tell the changelog, the files are those of the highest level: all has
+// Rescale fills a bucket. The rows of an append table keep the order of arrival. Where levels count, or compactions tell the changelog, the files are those of the highest level: all has
 // been told, and the rows only move. The result removes nothing: other buckets are filled from the same files. When it fails it leaves no
 // files behind, as far as the store lets it.
 func (c *Compactor) Rescale(ctx context.Context, s Spread) (Result, error) {
 	r := &run{Compactor: c, namer: table.NewNamer(c.cfg.Schema, c.cfg.NewID()), bucket: s.To, total: s.Buckets}
 	r.job = &Job{Files: s.Files, Top: s.All, DropDeletes: s.All}
-	if s.All {
+	if s.All && !c.options.Append {
 		r.job.OutputLevel = int32(c.options.Levels) - 1
 	}
 	err := r.fill(ctx, &s)
@@ -72,6 +75,11 @@ func (r *run) fill(ctx context.Context, s *Spread) error {
 		return err
 	}
 	r.spread = &spread{router: router, to: s.To, divisor: d}
+	if r.options.Append {
+		r.job.Files = slices.Clone(s.Files)
+		sortArrived(r.job.Files)
+		return r.concatenate(ctx, s.From)
+	}
 	sections, err := r.keys.Sections(s.Files)
 	if err != nil {
 		return err

@@ -179,7 +179,7 @@ func (c *Compactor) Run(ctx context.Context, j Job) (Result, error) {
 	switch {
 	case err != nil:
 	case c.options.Append:
-		err = r.concatenate(ctx)
+		err = r.concatenate(ctx, 0)
 	default:
 		err = r.do(ctx)
 	}
