@@ -3,20 +3,24 @@
 package integration
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// engineCase is a table of one merge engine. All have the columns of engineColumns.
+// engineCase is a table of one merge engine, with the columns of engineColumns.
 type engineCase struct {
 	name    string
 	ops     string // of the events that it takes: c, u and d
 	options map[string]string
+	nested  bool     // with the columns of nestedColumns
+	sets    []string // columns whose elements Paimon has in the order of its hash tables
 }
 
 var engineColumns = [][2]any{
@@ -51,24 +55,24 @@ func engineCases() []engineCase {
 	}
 	ofColumns(functions, "ignore-retract", "true", "b", "c", "f", "g", "h", "i")
 	return []engineCase{
-		{"partial", "c", map[string]string{"merge-engine": "partial-update"}},
-		{"partial_ignore", "cud", map[string]string{"merge-engine": "partial-update", "ignore-delete": "true"}},
-		{"partial_remove", "cud", map[string]string{"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"}},
-		{"partial_groups", "cud", grouped},
-		{"partial_groups_remove", "cud", removing},
-		{"aggregation", "cud", functions},
-		{"aggregation_rest", "cu", map[string]string{"merge-engine": "aggregation", "fields.default-aggregate-function": "first_non_null_value",
+		{name: "partial", ops: "c", options: map[string]string{"merge-engine": "partial-update"}},
+		{name: "partial_ignore", ops: "cud", options: map[string]string{"merge-engine": "partial-update", "ignore-delete": "true"}},
+		{name: "partial_remove", ops: "cud", options: map[string]string{"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"}},
+		{name: "partial_groups", ops: "cud", options: grouped},
+		{name: "partial_groups_remove", ops: "cud", options: removing},
+		{name: "aggregation", ops: "cud", options: functions},
+		{name: "aggregation_rest", ops: "cu", options: map[string]string{"merge-engine": "aggregation", "fields.default-aggregate-function": "first_non_null_value",
 			"fields.a.aggregate-function": "min", "fields.e.aggregate-function": "max", "fields.f.aggregate-function": "bool_or", "fields.i.aggregate-function": "last_value",
 			"ignore-delete": "true"}},
-		{"aggregation_remove", "cd", map[string]string{"merge-engine": "aggregation", "aggregation.remove-record-on-delete": "true",
+		{name: "aggregation_remove", ops: "cd", options: map[string]string{"merge-engine": "aggregation", "aggregation.remove-record-on-delete": "true",
 			"fields.default-aggregate-function": "last_value", "fields.a.aggregate-function": "sum", "fields.j.aggregate-function": "sum"}},
-		{"aggregation_sequence", "cud", map[string]string{"merge-engine": "aggregation", "sequence.field": "g,h",
+		{name: "aggregation_sequence", ops: "cud", options: map[string]string{"merge-engine": "aggregation", "sequence.field": "g,h",
 			"fields.a.aggregate-function": "sum", "fields.c.aggregate-function": "last_value"}},
-		{"aggregation_descending", "cd", map[string]string{"merge-engine": "aggregation", "sequence.field": "h,g", "sequence.field.sort-order": "descending",
+		{name: "aggregation_descending", ops: "cd", options: map[string]string{"merge-engine": "aggregation", "sequence.field": "h,g", "sequence.field.sort-order": "descending",
 			"fields.a.aggregate-function": "sum", "fields.c.aggregate-function": "last_value"}},
-		{"dedup_ignore", "cud", map[string]string{"sequence.field": "h,i", "ignore-delete": "true"}},
-		{"dedup_sequence", "cud", map[string]string{"sequence.field": "g,i"}},
-		{"dedup_descending", "cd", map[string]string{"sequence.field": "i,g", "sequence.field.sort-order": "descending"}},
+		{name: "dedup_ignore", ops: "cud", options: map[string]string{"sequence.field": "h,i", "ignore-delete": "true"}},
+		{name: "dedup_sequence", ops: "cud", options: map[string]string{"sequence.field": "g,i"}},
+		{name: "dedup_descending", ops: "cd", options: map[string]string{"sequence.field": "i,g", "sequence.field.sort-order": "descending"}},
 	}
 }
 
@@ -91,6 +95,9 @@ func engineRow(r *rand.Rand, id int) map[string]any {
 // row is a random row of a key that suits the case: where look-ups tell what sequence groups make of a row without a sequence, and its file is then
 // moved as it is, real Paimon later tells what was in the file, and whether it moves files rests on their sizes.
 func (c *engineCase) row(r *rand.Rand, id int) map[string]any {
+	if c.nested {
+		return nestedRow(r, id)
+	}
 	row := engineRow(r, id)
 	if c.options["changelog-producer"] == "lookup" && c.options["fields.g.sequence-group"] != "" {
 		row["g"], row["h"], row["i"] = r.IntN(6), r.IntN(4), string(rune('p'+r.IntN(4)))
@@ -122,10 +129,15 @@ func (c *engineCase) event(t *testing.T, r *rand.Rand, id int, topic string, scr
 // compacted the other's.
 func TestMergeEngines(t *testing.T) {
 	t.Parallel()
+	compareEngines(t, engineCases())
+}
+
+func compareEngines(t *testing.T, cases []engineCase) {
 	r := diceOf(t, 1)
-	l, cases := newLake(t, disk), engineCases()
+	l := newLake(t, disk)
 	var mappings []config
-	for _, c := range cases {
+	for i := range cases {
+		c := &cases[i]
 		topic := slug(t) + "." + c.name
 		createTopic(t, topic, 1)
 		mappings = append(mappings, table(topic, "ours."+c.name, config{"on-missing-before": "accept"}))
@@ -154,33 +166,43 @@ func TestMergeEngines(t *testing.T) {
 		if round == 1 {
 			continue // so that there is a file between two others
 		}
-		for _, c := range cases {
-			ours, java := l.table("ours."+c.name), l.table("java."+c.name)
-			requireSameRows(t, ours, sorted(java.rows(t, "paimon", 0)), fmt.Sprint("after commit ", round+1))
-			if round == 0 {
-				compactBySink(t, ours)
-				compactByJava(t, java)
-				requireSameTables(t, ours, java, "after each compacted its own")
-			} else {
-				compactBySink(t, java)
-				compactByJava(t, ours)
-				requireSameTables(t, ours, java, "after each compacted the other's")
-				ours.fsck(t, "--replay", "none")
-				requireReplayed(t, ours)
-				requireReplayed(t, java)
-			}
+		for i := range cases {
+			cases[i].compare(t, l, round)
 		}
 	}
-	for _, c := range cases {
+	for i := range cases {
+		c := &cases[i]
 		requireSameLines(t, kindsAndRows(t, l.table("java."+c.name)), kindsAndRows(t, l.table("ours."+c.name)), "%s: changelog", c.name)
 	}
+}
+
+// compare compares the two tables of a case after a commit.
+func (c *engineCase) compare(t *testing.T, l lake, round int) {
+	ours, java := l.table("ours."+c.name), l.table("java."+c.name)
+	c.requireSameRows(t, ours, c.rows(t, java, "paimon"), fmt.Sprint("after commit ", round+1))
+	if round == 0 {
+		compactBySink(t, ours)
+		compactByJava(t, java)
+		c.requireSameTables(t, ours, java, "after each compacted its own")
+		return
+	}
+	compactBySink(t, java)
+	compactByJava(t, ours)
+	c.requireSameTables(t, ours, java, "after each compacted the other's")
+	ours.fsck(t, "--replay", "none")
+	requireReplayed(t, ours)
+	requireReplayed(t, java)
 }
 
 // proof is an update of a key of its own, from which the sink learns that the source tells whole rows: before that it would not
 // believe the row of a delete.
 func (c *engineCase) proof(t *testing.T, r *rand.Rand, topic string, script *strings.Builder) record {
-	row := engineRow(r, 99)
-	row["a"], row["b"], row["c"] = 1, "proof", 1 // a row of nulls proves nothing
+	row := c.row(r, 99)
+	if c.nested {
+		row["a"], row["c"] = "proof", []int{1}
+	} else {
+		row["a"], row["b"], row["c"] = 1, "proof", 1 // a row of nulls proves nothing
+	}
 	for _, kind := range []string{"-U", "+U"} {
 		script.WriteString(jsonText(t, map[string]any{"kind": kind, "row": row}) + "\n")
 	}
@@ -203,8 +225,12 @@ func (c *engineCase) keys(r *rand.Rand) []int {
 }
 
 func (c *engineCase) create(t *testing.T) string {
-	columns := make([]map[string]any, len(engineColumns))
-	for i, column := range engineColumns {
+	list := engineColumns
+	if c.nested {
+		list = nestedColumns
+	}
+	columns := make([]map[string]any, len(list))
+	for i, column := range list {
 		columns[i] = map[string]any{"name": column[0], "type": column[1]}
 	}
 	options := map[string]string{"bucket": "1", "changelog-producer": "input", "write-only": "true"}
@@ -224,20 +250,40 @@ func compactBySink(t *testing.T, x target) {
 	sink(t, x.cli("compact", "--full")...)
 }
 
-// requireSameTables has real Paimon and the sink read both tables, and wants the same rows four times.
-func requireSameTables(t *testing.T, ours, java target, format string, args ...any) {
+// rows are the rows of a table as a reader sees them, sorted, with the elements of sets in one order.
+func (c *engineCase) rows(t *testing.T, x target, reader string) []string {
 	t.Helper()
-	when := fmt.Sprintf(format, args...)
-	want := sorted(java.rows(t, "paimon", 0))
-	require.NotEmpty(t, want)
-	requireSameLines(t, want, sorted(java.rows(t, "sink", 0)), "%s %s: paimon and the sink read different rows", java.name, when)
-	requireSameRows(t, ours, want, when)
+	all := x.rows(t, reader, 0)
+	for i, line := range all {
+		if len(c.sets) == 0 {
+			break
+		}
+		var row map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(line), &row))
+		for _, column := range c.sets {
+			var elements []json.RawMessage
+			require.NoError(t, json.Unmarshal(row[column], &elements))
+			slices.SortFunc(elements, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
+			row[column] = json.RawMessage(jsonText(t, elements))
+		}
+		all[i] = jsonText(t, row)
+	}
+	return sorted(all)
 }
 
-func requireSameRows(t *testing.T, x target, want []string, when string) {
+// requireSameTables has real Paimon and the sink read both tables, and wants the same rows four times.
+func (c *engineCase) requireSameTables(t *testing.T, ours, java target, when string) {
 	t.Helper()
-	requireSameLines(t, want, sorted(x.rows(t, "paimon", 0)), "%s %s: paimon reads other rows of it", x.name, when)
-	requireSameLines(t, want, sorted(x.rows(t, "sink", 0)), "%s %s: the sink reads other rows of it", x.name, when)
+	want := c.rows(t, java, "paimon")
+	require.NotEmpty(t, want)
+	requireSameLines(t, want, c.rows(t, java, "sink"), "%s %s: paimon and the sink read different rows", java.name, when)
+	c.requireSameRows(t, ours, want, when)
+}
+
+func (c *engineCase) requireSameRows(t *testing.T, x target, want []string, when string) {
+	t.Helper()
+	requireSameLines(t, want, c.rows(t, x, "paimon"), "%s %s: paimon reads other rows of it", x.name, when)
+	requireSameLines(t, want, c.rows(t, x, "sink"), "%s %s: the sink reads other rows of it", x.name, when)
 }
 
 // kindsAndRows are the changes of a table, as real Paimon streams them, without where they are.

@@ -39,8 +39,8 @@ func producerCases() []engineCase {
 		}
 		cases = append(cases, c)
 	}
-	engines["dedup"] = engineCase{"dedup", "cud", map[string]string{}}
-	engines["first_ignore"] = engineCase{"first_ignore", "cud", map[string]string{"merge-engine": "first-row", "ignore-delete": "true"}}
+	engines["dedup"] = engineCase{name: "dedup", ops: "cud", options: map[string]string{}}
+	engines["first_ignore"] = engineCase{name: "first_ignore", ops: "cud", options: map[string]string{"merge-engine": "first-row", "ignore-delete": "true"}}
 	for _, name := range []string{"dedup", "partial_groups", "aggregation"} {
 		for _, producer := range []string{"full-compaction", "lookup"} {
 			add(name, producer, nil)
@@ -144,6 +144,6 @@ func (c *engineCase) compactBoth(t *testing.T, l lake, round int) {
 		compactBySink(t, ours)
 	}
 	if round == producerRounds-1 {
-		requireSameRows(t, ours, sorted(java.rows(t, "paimon", 0)), "after the last compaction")
+		c.requireSameRows(t, ours, c.rows(t, java, "paimon"), "after the last compaction")
 	}
 }

@@ -38,6 +38,8 @@ type replayer struct {
 	engine  bool  // rows come out of the merge engine
 	skips   bool  // retractions change nothing (ignore-delete)
 
+	sets     []int // see setColumns
+	sorted   *table.Batch
 	failedAt int64 // the snapshot of the first fault; 0: none
 	warned   map[string]bool
 	text     []byte
@@ -98,6 +100,9 @@ func (r *replayer) choose() error {
 		return nil
 	}
 	var err error
+	if r.sets, err = setColumns(s); err != nil {
+		return err
+	}
 	switch producer := strings.ToLower(s.Option("changelog-producer")); producer {
 	case "lookup":
 		r.level, r.images = 1, true
@@ -188,6 +193,7 @@ func (r *replayer) keyOf(dst []byte, b *table.Batch, i int) []byte {
 }
 
 func (r *replayer) textOf(b *table.Batch, i int) string {
+	b, i = r.sortSets(b, i)
 	r.text = table.AppendCanonicalRow(r.text[:0], r.fields, b, i)
 	return string(r.text)
 }
