@@ -135,9 +135,10 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// terminate sends SIGTERM.
+// terminate sends SIGTERM, to a run that has told of its start: one that has not come so far yet is killed by the signal.
 func (p *process) terminate(t testing.TB) {
 	t.Helper()
+	until(t, waitLong, func() bool { return !p.running() || p.log.String() != "" }, "it starts")
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 }
 
