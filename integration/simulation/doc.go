@@ -7,6 +7,8 @@
 //
 //	rows        at every snapshot the files fold to the same rows as the changelog (I1), in the end to those of the databases
 //	changelog   every record gives its rows exactly once, in one snapshot, whose map says so (I2); updates are pairs (I3)
+//	            where compactions make the changelog: the rows are those that the map covers at every snapshot (I2), and the changelog
+//	            folds to the rows of the levels that compactions have told (I1)
 //	order       of two changes of a key the later has the higher sequence number (I5)
 //	maps        never go back; snapshot ids are dense (I6); no file is missing (I7); group offsets follow (I4)
 //
@@ -22,6 +24,7 @@
 //	stores      errors before and after the effect, lost answers, "exists already" for one's own object, objects not yet
 //	            seen, calls that take half a minute, nothing but errors for a while
 //	brokers     errors by kind of request, coordinators and partitions that move
+//	producers   tables whose changelog compactions make, of the kinds lookup and full-compaction
 //	strangers   rows, compactions and expiries of another program; those of our own instances
 //
 // Beside them fixed scenes have the n-th call of the store go wrong in every way, for every n, and so the first requests of each kind to the

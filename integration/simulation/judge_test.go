@@ -58,6 +58,8 @@ type judge struct {
 	fold    map[string]row
 	emptied map[record]bool  // truncations that took rows
 	last    map[string]int64 // sequence number of the newest change of a key
+
+	covers map[string]string // by key: the rows of the records that the map covers, where compactions make the changelog
 }
 
 type record struct {
@@ -72,6 +74,7 @@ func (w *world) judge(calm bool) {
 		end[s.tp] = max(end[s.tp], s.offset+1)
 	}
 	for i := range w.targets {
+		newJudge(w, &w.targets[i]).settle()
 		j := newJudge(w, &w.targets[i])
 		j.history()
 		j.compare()
@@ -86,6 +89,7 @@ func newJudge(w *world, cfg *target) *judge {
 	j := &judge{
 		t: w.t, w: w, cfg: cfg, path: pathOf(cfg.Name), files: map[string][]row{}, past: past{w.objects}, place: map[record]int64{}, got: map[record][]string{},
 		fold: map[string]row{}, emptied: map[record]bool{}, last: map[string]int64{},
+		covers: map[string]string{},
 	}
 	return j
 }
@@ -137,12 +141,16 @@ func (j *judge) history() {
 		}
 		changes, err := manifest.ReadChangelog(ctx, store, j.path, s, nil)
 		require.NoError(j.t, err)
-		for k := range changes {
-			j.replay(id, &changes[k], progress.MaxSequence, s.CommitUser)
-		}
 		live, err := manifest.ReadLive(ctx, store, j.path, s, nil)
 		require.NoError(j.t, err)
-		require.Equal(j.t, texts(j.fold), j.merge(live), "%s: snapshot %d: rows and folded changelog differ (I1)", j.path, id)
+		if j.tells() {
+			j.compacted(store, s, live, changes)
+		} else {
+			for k := range changes {
+				j.replay(id, &changes[k], progress.MaxSequence, s.CommitUser)
+			}
+			require.Equal(j.t, texts(j.fold), j.merge(live), "%s: snapshot %d: rows and folded changelog differ (I1)", j.path, id)
+		}
 		if id >= earliest {
 			j.exist(id, append(live, changes...))
 		}
@@ -175,7 +183,9 @@ func (j *judge) advance(s *manifest.Snapshot, now table.Offsets) {
 		}
 		require.Equal(j.t, manifest.Compact, s.CommitKind)
 		require.Equal(j.t, j.offsetsOf(id-1), now, "%s: snapshot %d: a compaction moves no offset", j.path, id)
-		require.Empty(j.t, s.ChangelogList)
+		if !j.tells() {
+			require.Empty(j.t, s.ChangelogList)
+		}
 	}
 	j.offsets = append(j.offsets, now)
 }
@@ -368,6 +378,9 @@ func (j *judge) compare() {
 				want = append(want, table.Delete.String()+text)
 			}
 			clear(rows)
+		}
+		if j.tells() {
+			continue // of several changes of a row a compaction tells one: see compacted
 		}
 		at := record{s.tp, s.offset}
 		got := j.got[at]

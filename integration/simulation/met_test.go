@@ -24,6 +24,7 @@ var all = []string{
 	"hot keys", "key changes", "deletes and inserts again", "aborted transactions", "poison", "truncations", "repeats", "schema changes",
 	"kills", "pauses", "cuts", "storms", "coordinators moved", "partitions moved", "broker errors",
 	"foreign rows", "foreign compactions", "foreign expiries", "compactions", "expiries", "fences", "retries", "failures", "spills",
+	"lookup changes", "full-compaction changes",
 }
 
 func (m *met) add(what string, n int) {

@@ -71,6 +71,8 @@ func simulate(t *testing.T, seed uint64, met *met) {
 			w.tables[i].OnTableFailure = connector.Retry
 		}
 	}
+	producers(rnd, w.tables)
+	w.targets = targetsOf(w.tables)
 	w.protocol = p.protocol
 	w.say("seed %d: %+v", seed, p)
 	for range p.steps {
