@@ -4,6 +4,7 @@ package integration
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,4 +49,44 @@ func copyOf(t *testing.T, x target) target {
 	y := newLake(t, disk).table(x.name)
 	require.NoError(t, os.CopyFS(y.dir(), os.DirFS(x.dir())))
 	return y
+}
+
+// TestExpireIndexFiles: with index-file-in-data-file-dir the real Paimon keeps the index files of dynamic buckets beside the data files.
+// The sink's expiry leaves the same of them as Paimon's, and `sink verify` finds them.
+func TestExpireIndexFiles(t *testing.T) {
+	t.Parallel()
+	for _, beside := range []string{"true", "false"} {
+		var script strings.Builder
+		script.WriteString(`{"op":"create","columns":[{"name":"dt","type":"STRING NOT NULL"},{"name":"id","type":"INT NOT NULL"}],"primaryKeys":["dt","id"],` +
+			`"partitionKeys":["dt"],"options":{"bucket":"-1","dynamic-bucket.target-row-num":"3","index-file-in-data-file-dir":"` + beside + `"}}` + "\n")
+		for id := range 16 {
+			fmt.Fprintf(&script, `{"kind":"+I","row":{"dt":"a=%d","id":%d}}`+"\n", id%2, id)
+			if id%4 == 3 {
+				fmt.Fprintf(&script, `{"op":"commit","id":%d}`+"\n", id)
+			}
+		}
+		java := newLake(t, disk).table("d.t")
+		shared.java.must(t, java.java("write", "--input", writeFile(t, "script.jsonl", script.String()))...)
+		ours := copyOf(t, java)
+		before := indexFiles(t, ours)
+		shared.java.must(t, java.java("expire", "--retain-max", "1", "--retain-min", "1")...)
+		sink(t, ours.cli("expire", "--retain-max", "1", "--retain-min", "1")...)
+		left := indexFiles(t, ours)
+		require.Equal(t, indexFiles(t, java), left, "beside the data files: %s", beside)
+		require.Less(t, len(left), len(before))
+		require.Equal(t, beside == "true", strings.Contains(left[0], "/bucket-"), left[0])
+		require.Len(t, lines(sink(t, ours.cli("verify")...)), 1, "nothing but the heading: no fault and no orphan")
+	}
+}
+
+// indexFiles are the index files of a table, by their paths in it.
+func indexFiles(t *testing.T, x target) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(x.dir(), func(name string, _ fs.DirEntry, err error) error {
+		if base := filepath.Base(name); strings.HasPrefix(base, "index-") && !strings.HasPrefix(base, "index-manifest-") {
+			names = append(names, strings.TrimPrefix(name, x.dir()))
+		}
+		return err
+	}))
+	return names
 }

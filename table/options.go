@@ -83,6 +83,7 @@ var options = map[string]option{
 	"file.format.per.level":                   {accepts: []string{neverSet}, refusal: "the sink writes all levels alike"},
 	"file.compression.per.level":              {accepts: []string{neverSet}, refusal: "the sink writes all levels alike"},
 	"metadata.stats-mode.per.level":           {accepts: []string{neverSet}, refusal: "the sink writes all levels alike"},
+	"index-file-in-data-file-dir":             {kind: optionTruth, value: "false"},
 	"file.suffix.include.compression":         {kind: optionTruth, value: "false"},
 	"data-file.prefix":                        {value: "data-"},
 	"changelog-file.prefix":                   {value: "changelog-"},
@@ -134,7 +135,7 @@ var elsewhere = strings.Fields(`
 	delete-file.thread-num delete.force-produce-changelog deletion-vector. deletion-vectors. disable-explicit-type-casting
 	dynamic-bucket. dynamic-partition-overwrite end-input. fields. file-index.in-manifest-threshold file-index.read.enabled
 	file-operation. file-reader-async-threshold first-row. hive.
-	incremental- index-file-in-data-file-dir local- lookup- lookup.
+	incremental- local- lookup- lookup.
 	materialized-table. metadata.iceberg. orc.
 	owner page-size partial-update. partition. path query-auth. read. scan.
 	sink. snapshot. sort- source. spill- stream-scan-mode streaming- streaming. tag. upsert-key write-buffer- write-max-

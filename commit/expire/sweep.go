@@ -170,7 +170,11 @@ func (e *Expirer) addMetadata(ctx context.Context, s *manifest.Snapshot, which p
 		return fmt.Errorf("snapshot %d: %w", s.ID, err)
 	}
 	for i := range entries {
-		names[e.path.Index(entries[i].Name)] = struct{}{}
+		name, err := entries[i].Object(e.path, e.cfg.Schema)
+		if err != nil {
+			return fmt.Errorf("snapshot %d: %w", s.ID, err)
+		}
+		names[name] = struct{}{}
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ const (
 type IndexEntry struct {
 	Bucket    table.Bucket
 	Type      string
-	Name      string // bare name in the folder index
+	Name      string // bare name; see Object
 	SizeBytes int64
 	Rows      int64
 }
@@ -57,4 +57,18 @@ func ReadIndexManifest(ctx context.Context, store object.Store, path table.Path,
 		return nil, fmt.Errorf("read index manifest %s: %w", name, err)
 	}
 	return entries, nil
+}
+
+// Object returns the object name of the index file: in the folder index, or with option index-file-in-data-file-dir beside the data files
+// of its bucket (org.apache.paimon.utils.FileStorePathFactory.indexFileFactory). Like Paimon it goes by what the option says now.
+func (e *IndexEntry) Object(path table.Path, s *table.Schema) (string, error) {
+	beside, err := s.OptionBool("index-file-in-data-file-dir")
+	if err != nil || !beside {
+		return path.Index(e.Name), err
+	}
+	partition, err := table.PartitionPath(s, e.Bucket.Partition)
+	if err != nil {
+		return "", fmt.Errorf("index file %s: %w", e.Name, err)
+	}
+	return path.DataFile(partition, e.Bucket.Number, e.Name), nil
 }

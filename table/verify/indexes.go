@@ -68,7 +68,10 @@ func (c *checker) keyTellsPartition() bool {
 
 func (c *checker) checkIndex(ctx context.Context, where string, e *manifest.IndexEntry, known map[table.Bucket]map[int32]struct{}) error {
 	what := where + " " + e.Name
-	name := c.path.Index(e.Name)
+	name, err := e.Object(c.path, c.schema)
+	if err != nil {
+		return err
+	}
 	size := c.size(name)
 	if size < 0 {
 		c.fault("index-missing", what, "does not exist")
