@@ -63,13 +63,13 @@ type readColumn struct {
 // Open opens a data or changelog file. fileSchema is the schema that file.SchemaID names; the rows come in the types of
 // want, projected to columns (positions in want.Fields, in this order). A field that the file's schema does not have, or
 // the file has no column for, is null; partition columns are taken from file.Bucket. Errors name the file; a missing one
-// satisfies fs.ErrNotExist.
+// satisfies fs.ErrNotExist, one of another format or elsewhere errors.ErrUnsupported.
 func Open(ctx context.Context, store object.Store, path table.Path, file *table.File, fileSchema, want *table.Schema, columns []int) (*Reader, error) {
 	if file.ExternalPath != "" {
-		return nil, fmt.Errorf("read %s: it lies at %s, outside of the table, where this program does not look", file.Name, file.ExternalPath)
+		return nil, fmt.Errorf("read %s: it lies at %s, outside of the table, where this program does not look: %w", file.Name, file.ExternalPath, errors.ErrUnsupported)
 	}
 	if f := formatOf(file.Name); f != "parquet" {
-		return nil, fmt.Errorf("read %s: files of format %q are not read, only Parquet", file.Name, f)
+		return nil, fmt.Errorf("read %s: files of format %q are not read, only Parquet: %w", file.Name, f, errors.ErrUnsupported)
 	}
 	partition, err := table.PartitionPath(want, file.Bucket.Partition)
 	if err != nil {

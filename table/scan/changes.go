@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -226,6 +227,9 @@ func (s *stream) read(ctx context.Context, snapshot *manifest.Snapshot) error {
 	files, err := s.t.ChangeFiles(ctx, snapshot)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(files, func(f table.File) bool { return f.Bucket.Number < 0 }) {
+		return s.t.unsupported("the changes of snapshot %d lie in bucket-postpone", snapshot.ID)
 	}
 	splits, err := s.t.splits(s.t.schema, files)
 	if err != nil {

@@ -139,8 +139,8 @@ func (c *checker) checkSame(where string, before, base map[manifest.Identity]*ta
 }
 
 // checkSequences: new files come after all that is in their bucket. Several writers of one bucket, of which each has keys
-// of its own, may overlap: that the order is right then shows in the replay. In an append table numbers decide nothing, and
-// Paimon's writers begin anew.
+// of its own, may overlap: that the order is right then shows in the replay. In an append table, and in bucket-postpone, numbers decide
+// nothing, and Paimon's writers begin anew.
 func (c *checker) checkSequences(where string, before map[manifest.Identity]*table.File, delta []manifest.Entry) {
 	if c.schema.Append() {
 		return
@@ -156,7 +156,7 @@ func (c *checker) checkSequences(where string, before map[manifest.Identity]*tab
 	}
 	var added []*table.File
 	for i := range delta {
-		if delta[i].Kind == manifest.Add && delta[i].File.Level == 0 {
+		if delta[i].Kind == manifest.Add && delta[i].File.Level == 0 && delta[i].File.Bucket.Number >= 0 {
 			added = append(added, &delta[i].File)
 		}
 	}

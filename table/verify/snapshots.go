@@ -301,7 +301,7 @@ func (c *checker) bucketName(b table.Bucket) string {
 	if err != nil {
 		partition = fmt.Sprintf("%x/", b.Partition)
 	}
-	return fmt.Sprintf("%sbucket-%d", partition, b.Number)
+	return strings.TrimPrefix(table.Path("").BucketDir(partition, b.Number), "/")
 }
 
 func (c *checker) objectName(f *table.File) string {

@@ -187,7 +187,7 @@ final class Writes {
             } else if (assigner != null) {
                 keys.setRecord(row);
                 write.write(row, assigner.assign(keys.partition(), keys.trimmedPrimaryKey().hashCode()));
-            } else if (table.bucketMode() == BucketMode.HASH_FIXED) {
+            } else if (table.bucketMode() == BucketMode.HASH_FIXED || table.bucketMode() == BucketMode.POSTPONE_MODE) {
                 write.write(row);
             } else {
                 // Cross-partition tables: their assigner lives in Flink. One bucket is always right.
