@@ -172,3 +172,44 @@ func TestTombstoneAfterRestartOfScout(t *testing.T) {
 		require.ErrorContains(t, err, "does not say which table it is of", "something came in between")
 	})
 }
+
+// Two instances that begin at once, each with a partition of its own, may make one table of two sources before either can know. The one
+// whose source the other has replaced finds out at its next checkpoint, or when it is given more partitions.
+func TestSourcesThatMeetBetweenInstances(t *testing.T) {
+	const want = "table lake.crate is made of harbour.crate and now of orchard.crate: two tables of the source would become one"
+	commits := func(f *feeding) error {
+		crates := f.c.fedBy("all")[0]
+		require.NoError(t, crates.do(t.Context(), func(context.Context) { crates.cover() }))
+		return crates.problem()
+	}
+	for name, finds := range map[string]func(one *feeding) error{
+		"next checkpoint": func(one *feeding) error {
+			one.read(partitionHere, 1, created(3), 3)
+			return commits(one)
+		},
+		"another partition": func(one *feeding) error {
+			one.assign(table.TopicPartition{Topic: "all", Partition: 2})
+			return one.c.fedBy("all")[0].problem()
+		},
+		"once more": func(one *feeding) error {
+			again := newFeeding(t, one.c.cfg.Store)
+			again.assign(partitionHere, commit.Mark{Table: "lake.crate"})
+			again.read(partitionHere, 1, created(3), 3)
+			return again.c.fedBy("all")[0].problem()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := object.NewMem()
+			one, two := newFeeding(t, store), newFeeding(t, store)
+			one.assign(partitionHere)
+			two.assign(partitionComes)
+			one.read(partitionHere, 0, created(1), 1)
+			two.read(partitionComes, 0, of("harbour", "crate", created(2)), 2)
+			require.NoError(t, commits(one))
+			require.NoError(t, commits(two), "neither can know yet")
+			require.ErrorContains(t, finds(one), want)
+			two.read(partitionComes, 1, of("harbour", "crate", created(4)), 4)
+			require.NoError(t, commits(two), "the one whose table it is goes on")
+		})
+	}
+}
