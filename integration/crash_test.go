@@ -28,6 +28,9 @@ func chapters(t *testing.T, per int, chapter func(t *testing.T, rounds int)) {
 	}
 }
 
+// longForm tells `make chaos` from CI.
+func longForm() bool { return os.Getenv("SINK_ROUNDS") != "" }
+
 // dice are random by a seed that the log tells; SINK_SEED repeats one.
 func dice(t testing.TB) *rand.Rand {
 	t.Helper()

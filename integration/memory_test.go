@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -99,18 +100,22 @@ var memoryScenes = map[string]func(s *stream) []record{
 }
 
 // TestChaosMemory: the process stays below its budget and a constant while keys change all the time or rows are as wide as the
-// broker takes them, the store stalls and then answers at once, and commits are refused and tried again. Fetching pauses and goes on, and
+// broker takes them, the store stalls (for a minute in the long form) and then answers at once, and commits are refused and tried again. Fetching pauses and goes on, and
 // all is there in the end (I8).
 func TestChaosMemory(t *testing.T) {
 	for name, next := range memoryScenes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			chapters(t, 1, func(t *testing.T, rounds int) { memoryHolds(t, rounds, next) })
+			stall := time.Duration(0)
+			if longForm() {
+				stall = time.Minute // once: a request may be given up and sent again meanwhile
+			}
+			chapters(t, 1, func(t *testing.T, rounds int) { memoryHolds(t, rounds, next, stall); stall = 0 })
 		})
 	}
 }
 
-func memoryHolds(t *testing.T, rounds int, next func(*stream) []record) {
+func memoryHolds(t *testing.T, rounds int, next func(*stream) []record, stall time.Duration) {
 	random := dice(t)
 	s := newStreamOf(t, slug(t), 2, random)
 	p := newStoreProxy(t, shared.s3, newMischief(random, []trick{unavailable, lying}))
@@ -130,6 +135,7 @@ func memoryHolds(t *testing.T, rounds int, next func(*stream) []record) {
 		until(t, waitLong, func() bool { return server.metric("sink_fetch_paused") == 1 }, "round %d: fetching pauses", round)
 		read := server.metric("sink_records_total")
 		require.Less(t, read, float64(s.n), "round %d: all was read while the store was silent", round)
+		time.Sleep(stall)
 		p.begin(8)
 		open()
 		until(t, waitLong, func() bool { return server.metric("sink_records_total") > read }, "round %d: fetching goes on", round)
@@ -156,7 +162,7 @@ func requireWithin(t testing.TB, run *process, s server, budget int64) {
 func TestChaosMemoryTables(t *testing.T) {
 	t.Parallel()
 	tables := 40
-	if os.Getenv("SINK_ROUNDS") != "" {
+	if longForm() {
 		tables = 1000
 	}
 	random := dice(t)
