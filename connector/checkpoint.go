@@ -130,6 +130,10 @@ func (w *worker) carry(ctx context.Context, committer *commit.Committer, f *flig
 			w.c.offsets.commit(ctx, slices.Collect(maps.Keys(f.to)))
 			return struct{}{}, nil
 		}
+		if err := w.c.writers.Acquire(ctx, 1); err != nil {
+			return struct{}{}, err
+		}
+		defer w.c.writers.Release(1)
 		if !flushed {
 			delta, err := f.sealed.Flush(ctx)
 			if errors.Is(err, flush.ErrMerge) {

@@ -16,6 +16,11 @@ const (
 	minEncoding   = 32 << 20
 )
 
+// writersAtOnce is how many tables of the process are opened, made, changed or committed at the same time. Each holds a connection to the
+// store, metadata, and what reads and makes them, which the budget does not count: a thousand tables whose checkpoints are due at once wait
+// for each other. It is more than keeps the cores busy. Who waits to try again lets others go first.
+const writersAtOnce = 32
+
 // encoding is the memory for files in the making, in bytes.
 func (c *Config) encoding() int64 { return max(c.Memory/encodingShare, minEncoding) }
 

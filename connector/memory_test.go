@@ -3,9 +3,11 @@ package connector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -165,4 +167,42 @@ func memoryHolds(t *testing.T, s *stage, store *ailing, ill time.Duration) {
 	_, changes := changesOf(t, store.Store, "orchard.crate")
 	require.Len(t, changes, int(ids), "every record once")
 	require.Len(t, rowsOf(t, store.Store, "orchard.crate"), int(ids))
+}
+
+// counting is a store that tells how many creates were under way at the same time.
+type counting struct {
+	object.Store
+	now, most atomic.Int64
+}
+
+func (s *counting) Create(ctx context.Context, name string, b []byte) error {
+	now := s.now.Add(1)
+	defer s.now.Add(-1)
+	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+	}
+	time.Sleep(time.Second)
+	return s.Store.Create(ctx, name, b)
+}
+
+// TestTablesTakeTurns: many tables whose checkpoints are due at once, and that are all to be made first, do not come at the store all at once.
+func TestTablesTakeTurns(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		const tables = 3 * writersAtOnce
+		s, mem := newStage(t, 1, "all"), object.NewMem()
+		store := &counting{Store: mem}
+		cfg := s.config(store, sharedTopic())
+		cfg.Tables[0].Options["write-only"] = "true"
+		for id := range int64(tables) {
+			s.emit("all", event{key: keyOf(id), value: of("orchard", fmt.Sprintf("crate%d", id), envelope("c", nil, row(id, "x", 1), id))})
+		}
+		p := s.start(cfg)
+		<-p.ended
+		require.NoError(t, p.err)
+		require.Len(t, tablesIn(t, mem), tables)
+		require.LessOrEqual(t, store.most.Load(), int64(writersAtOnce))
+		require.Greater(t, store.most.Load(), int64(1))
+		for _, table := range p.c.Stats().Tables {
+			require.True(t, table.Routes || table.Commits == 1, table.Table)
+		}
+	})
 }

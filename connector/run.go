@@ -35,6 +35,7 @@ type Connector struct {
 	queued   *memory // the part of memory that is records
 	encoders *flush.Encoders
 	readers  *semaphore.Weighted // goroutines that read ahead
+	writers  *semaphore.Weighted // tables that are opened, changed or committed
 	maxAhead int                 // runs of a table that are read ahead, at most
 	upkeep   *semaphore.Weighted // one table at a time is compacted or expired
 	offsets  *groupOffsets
@@ -81,6 +82,7 @@ func newConnector(ctx context.Context, cfg Config) *Connector {
 		encoders: newEncoders(&cfg),
 		readers:  semaphore.NewWeighted(readers()),
 		maxAhead: 2 * runtime.GOMAXPROCS(0),
+		writers:  semaphore.NewWeighted(writersAtOnce),
 		upkeep:   semaphore.NewWeighted(1),
 		workers:  map[string]*worker{},
 		routes:   map[string][]*worker{},

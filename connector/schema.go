@@ -354,6 +354,11 @@ func (w *worker) evolve(ctx context.Context, want []table.Field) error {
 // retried calls f until it succeeds, the context ends, or the error is one that no waiting mends.
 func retried[T any](ctx context.Context, w *worker, what string, f func() (T, error)) (T, error) {
 	result, err := backoff.Retry(ctx, func() (T, error) {
+		if err := w.c.writers.Acquire(ctx, 1); err != nil {
+			var none T
+			return none, backoff.Permanent(err)
+		}
+		defer w.c.writers.Release(1)
 		result, err := f()
 		return result, permanentIfFinal(err)
 	}, backoff.WithMaxElapsedTime(0), backoff.WithBackOff(retries()), backoff.WithNotify(w.degraded(what)))
