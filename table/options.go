@@ -110,6 +110,8 @@ var options = map[string]option{
 	"compaction.size-ratio":                     {kind: optionNumber, value: "1", numbered: 0},
 	"compaction.min.file-num":                   {kind: optionNumber, value: "5", numbered: 1},
 	deltaCommits:                                {kind: optionNumber, numbered: 1},
+	lookupWait:                                  {kind: optionTruth, value: "true", former: []string{"changelog-producer.lookup-wait"}},
+	lookupCompact:                               {value: "radical", accepts: []string{"radical", "gentle"}, refusal: "Paimon has no other"},
 	"snapshot.num-retained.min":                 {kind: optionNumber, value: "10", numbered: 1},
 	"snapshot.num-retained.max":                 {kind: optionNumber, value: "2147483647", numbered: 1},
 	"snapshot.time-retained":                    {kind: optionSpan, value: "1 h"},
@@ -145,7 +147,7 @@ var elsewhere = strings.Fields(`
 // They go before those elsewhere. A name that ends with a dot or a dash stands for all that begin so.
 var idle = strings.Fields(`
 	add-column-before-partition blob- blob. chain-table. clustering. commit.discard-duplicate-files commit.force-compact
-	commit.force-create-snapshot commit.timeout commit.user-prefix compaction. data-evolution. data-file.external-paths.weights
+	commit.force-create-snapshot commit.timeout commit.user-prefix compaction. data-evolution. data-file.external-paths.weights lookup-compact.max-interval
 	file-index. file.block-size format-table. full-text-index. global-index. log. manifest-sort.
 	manifest.delete-file-drop-stats manifest.merge-optimize. metastore. overwrite-upgrade parquet. partition
 	partition.idle-time-to-done partition.mark-done-action partition.time-interval pk-bitmap. pk-btree. pk-full-text.
@@ -183,12 +185,27 @@ func (s *Schema) optionSet(key string) (string, bool) {
 	return "", false
 }
 
+// Options of tables that look up, and how the sink does it whatever they say: a checkpoint waits for no compaction, and that which follows
+// brings all of level 0 up.
+const (
+	lookupWait    = "lookup-wait"    // true: Paimon's own writers wait with a checkpoint until it is compacted
+	lookupCompact = "lookup-compact" // gentle: they leave rows on level 0 for a while
+)
+
+// idleValues are options of which one value asks a writer for what the sink does not do, if somebody has set it.
+var idleValues = map[string]string{lookupWait: "true", lookupCompact: "gentle"}
+
 // IdleOptions returns the names of set options of Paimon that ask a writer for what the sink does not do, sorted. They are kept in the
 // schema, where other writers find them, and the table's rows are right without; that they do nothing here is worth one warning.
 func (s *Schema) IdleOptions() []string {
 	var out []string
 	for key := range s.Options {
 		if idleOption(key) {
+			out = append(out, key)
+		}
+	}
+	for key, value := range idleValues {
+		if v, ok := s.optionSet(key); ok && strings.EqualFold(strings.TrimSpace(v), value) {
 			out = append(out, key)
 		}
 	}

@@ -108,6 +108,30 @@ func fateOf(t *testing.T, name string) string {
 	return "elsewhere"
 }
 
+// TestIdleValues: an option whose one value is what the sink does anyway is warned of with the other.
+func TestIdleValues(t *testing.T) {
+	for _, test := range []struct {
+		key, value string
+		idle       []string
+	}{
+		{"lookup-wait", "false", nil},
+		{"lookup-wait", "TRUE", []string{"lookup-wait"}},
+		{"changelog-producer.lookup-wait", "true", []string{"lookup-wait"}},
+		{"lookup-compact", "radical", nil},
+		{"lookup-compact", "Gentle", []string{"lookup-compact"}},
+		{"lookup-compact.max-interval", "20", []string{"lookup-compact.max-interval"}},
+	} {
+		s := NewSchema(fieldsOf(t, "id", "INT NOT NULL"), []string{"id"}, nil, map[string]string{"bucket": "1", "changelog-producer": "lookup", test.key: test.value})
+		require.NoError(t, s.Validate(), test)
+		require.Equal(t, test.idle, s.IdleOptions(), test)
+		require.Len(t, s.Warnings(), len(test.idle), test)
+	}
+	for _, key := range []string{"lookup-wait", "lookup-compact"} {
+		s := NewSchema(fieldsOf(t, "id", "INT NOT NULL"), []string{"id"}, nil, map[string]string{"bucket": "1", key: "perhaps"})
+		require.ErrorContains(t, s.Validate(), "option "+key)
+	}
+}
+
 func TestUnknownOptions(t *testing.T) {
 	s := &Schema{Options: map[string]string{
 		"bucket": "1", "write.compaction-skip": "true", "scan.mode": "latest", "fields.a.aggregate-function": "sum",

@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -110,6 +111,31 @@ func pending(t *testing.T, l *life) bool {
 		}
 	}
 	return false
+}
+
+// TestLookupWait: whatever lookup-wait says, the changes of a checkpoint are not in its snapshot, but in that of the compaction that
+// follows, which brings all of level 0 up, whatever lookup-compact says.
+func TestLookupWait(t *testing.T) {
+	for _, options := range []map[string]string{{}, {"lookup-wait": "true"}, {"lookup-wait": "false"}, {"lookup-compact": "gentle", "lookup-compact.max-interval": "20"}} {
+		t.Run(fmt.Sprint(options), func(t *testing.T) {
+			all := map[string]string{"changelog-producer": "lookup", "snapshot.num-retained.min": "1000"}
+			maps.Copy(all, options)
+			l := newLife(t, object.NewMem(), 1, all)
+			k := l.keeper()
+			for range 4 {
+				before := l.told()
+				l.checkpoint(20, 100)
+				_, newest := l.live()
+				require.Equal(t, manifest.Append, newest.CommitKind)
+				require.Equal(t, before, l.told(), "nothing is told before it is compacted")
+				l.compactDue(k)
+				_, newest = l.live()
+				require.Equal(t, manifest.Compact, newest.CommitKind)
+				require.False(t, pending(t, l))
+				require.Equal(t, l.rows, l.told())
+			}
+		})
+	}
 }
 
 // TestDeltaCommits: full-compaction.delta-commits compacts all after so many commits, whatever else is due.
