@@ -77,14 +77,19 @@ func TestVerifyReplaysEveryProducer(t *testing.T) {
 	r := diceOf(t, 1)
 	l := newLake(t, disk)
 	tables := map[string]map[string]string{
-		"dedup_none":     {"changelog-producer": "none"},
-		"dedup_lookup":   {"changelog-producer": "lookup"},
-		"dedup_full":     {"changelog-producer": "full-compaction"},
-		"sequence":       {"changelog-producer": "lookup", "sequence.field": "v"},
-		"first":          {"changelog-producer": "lookup", "merge-engine": "first-row", "ignore-delete": "true"},
-		"partial_lookup": {"changelog-producer": "lookup", "merge-engine": "partial-update"},
-		"sum_lookup":     {"changelog-producer": "lookup", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
-		"sum_full":       {"changelog-producer": "full-compaction", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
+		"dedup_none":      {"changelog-producer": "none"},
+		"dedup_lookup":    {"changelog-producer": "lookup"},
+		"dedup_full":      {"changelog-producer": "full-compaction"},
+		"sequence":        {"changelog-producer": "lookup", "sequence.field": "v"},
+		"first":           {"changelog-producer": "lookup", "merge-engine": "first-row", "ignore-delete": "true"},
+		"partial_lookup":  {"changelog-producer": "lookup", "merge-engine": "partial-update"},
+		"sum_lookup":      {"changelog-producer": "lookup", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
+		"sum_full":        {"changelog-producer": "full-compaction", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
+		"sum_removes":     {"changelog-producer": "lookup", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum", "aggregation.remove-record-on-delete": "true"},
+		"sum_none":        {"changelog-producer": "none", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
+		"partial_removes": {"changelog-producer": "lookup", "merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"},
+		"partial_full":    {"changelog-producer": "full-compaction", "merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"},
+		"partial_ignore":  {"changelog-producer": "lookup", "merge-engine": "partial-update", "ignore-delete": "true"},
 	}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		options := tables[name]
@@ -100,8 +105,9 @@ func TestVerifyReplaysEveryProducer(t *testing.T) {
 func producerScript(t *testing.T, r *rand.Rand, options map[string]string) string {
 	var s strings.Builder
 	kinds := []string{"+I", "+U"}
-	if options["merge-engine"] == "" && options["sequence.field"] == "" || options["ignore-delete"] != "" {
-		kinds = append(kinds, "-D") // elsewhere Paimon's own changelog does not always tell what a delete of nothing leaves
+	removes := options["partial-update.remove-record-on-delete"] != "" || options["merge-engine"] == "aggregation"
+	if options["merge-engine"] == "" && options["sequence.field"] == "" || options["ignore-delete"] != "" || removes {
+		kinds = append(kinds, "-D") // with sequence.field Paimon's own changelog does not always tell what a delete of nothing leaves
 	}
 	columns := []map[string]any{{"name": "id", "type": "INT NOT NULL"}, {"name": "v", "type": "INT"}, {"name": "w", "type": "STRING"}}
 	say := func(v any) { s.WriteString(jsonText(t, v) + "\n") }
