@@ -78,7 +78,8 @@ func applyDirectly(t *testing.T, records []*kgo.Record, runSize int, ahead bool,
 	}
 	require.NoError(t, w.do(t.Context(), func(context.Context) {
 		w.cover()
-		o.learned, o.maxSequence = w.learned(table.Offsets{tp: w.partitions[tp].next}), w.state.Progress.MaxSequence
+		o.learned, o.maxSequence = w.state.Progress.Learned, w.state.Progress.MaxSequence
+		require.Equal(t, w.intake.trust[identityPrefix+crateTopic], o.learned[identityPrefix+crateTopic], "what the snapshot tells")
 	}))
 	require.NoError(t, w.problem())
 	used, _ := c.memory.inUse()
@@ -203,6 +204,7 @@ func TestReadAhead(t *testing.T) {
 				size := 1 + rng.IntN(60)
 				want, none := applyDirectly(t, records, size, false, mapping)
 				require.Zero(t, none)
+				require.Contains(t, []string{identityFull, identityPartial}, want.learned[identityPrefix+crateTopic])
 				if reason := map[string]string{"filtered": reasonFiltered, "repeated": "repeated", "late": reasonLate}[name]; reason != "" {
 					require.NotZero(t, want.skipped[reason], reason)
 				}
