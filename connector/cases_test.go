@@ -138,16 +138,18 @@ func (s *stage) start(cfg Config) *process {
 	p := &process{ended: make(chan struct{})}
 	cfg.Kafka = append(slices.Clone(cfg.Kafka), kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(time.Second),
 		kgo.DisableClientMetrics(), kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := s.dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if p.dead {
+				conn.Close()
 				return nil, errors.New("killed")
 			}
-			conn, err := s.dial(ctx, network, address)
-			if err == nil {
-				p.conns = append(p.conns, conn)
-			}
-			return conn, err
+			p.conns = append(p.conns, conn)
+			return conn, nil
 		}))
 	var err error
 	p.c, err = New(cfg)
@@ -169,8 +171,15 @@ func (s *stage) start(cfg Config) *process {
 // cut takes the brokers away for good.
 func (p *process) cut() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.dead = true
+	p.mu.Unlock()
+	p.hangUp()
+}
+
+// hangUp closes all connections to the brokers.
+func (p *process) hangUp() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, c := range p.conns {
 		c.Close()
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ func (c *Connector) clientOptions() []kgo.Opt {
 		kgo.OnPartitionsAssigned(c.assigned),
 		kgo.OnPartitionsRevoked(c.revoked),
 		kgo.OnPartitionsLost(c.lost),
+		kgo.WithHooks(newDialPause()),
 	)
 	switch c.cfg.Protocol {
 	case Consumer:
@@ -46,6 +48,35 @@ func (c *Connector) clientOptions() []kgo.Opt {
 	}
 	return append(opts, kgo.ConsumeTopics(topics...))
 }
+
+// dialPause makes the client wait after a connection that was refused. The client does so itself before most of what it asks again, but
+// not where it begins a group session of KIP-848 anew: there it would dial as fast as it can for as long as the coordinator is away.
+type dialPause struct {
+	client context.Context // ends when the client is closed
+	end    context.CancelFunc
+}
+
+func newDialPause() *dialPause {
+	client, end := context.WithCancel(context.Background())
+	return &dialPause{client, end}
+}
+
+// refusedPause is short beside any time that brokers are away, and long beside what a dial costs.
+const refusedPause = 100 * time.Millisecond
+
+// OnBrokerConnect implements [kgo.HookBrokerConnect]. The client calls it before it tells of the failure.
+func (p *dialPause) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if err == nil {
+		return
+	}
+	select {
+	case <-time.After(refusedPause):
+	case <-p.client.Done():
+	}
+}
+
+// OnClientClosed implements [kgo.HookClientClosed].
+func (p *dialPause) OnClientClosed(*kgo.Client) { p.end() }
 
 // subscription is what to subscribe to: exact names, or anchored patterns when any mapping has one.
 func (c *Connector) subscription() (topics []string, patterns bool) {

@@ -3,8 +3,10 @@ package connector
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -340,4 +342,54 @@ func TestTruncateReadsAgain(t *testing.T) {
 		_, changes := changesOf(t, store, "orchard.crate")
 		require.Len(t, changes, 6, "each row comes and goes once: %v", changes)
 	})
+}
+
+// A process whose brokers refuse connections asks again in measure, whatever it was about to ask: the client would dial as fast as it
+// can where the group's offsets are what it wants, under KIP-848.
+func TestRefusedConnections(t *testing.T) {
+	for _, protocol := range []Protocol{Classic, Consumer} {
+		t.Run(string(protocol), func(t *testing.T) {
+			onStage(t, func(t *testing.T) {
+				s := newStage(t, 1, crateTopic)
+				var down atomic.Bool
+				var dialled atomic.Int64
+				var p *process
+				goAway := func() {
+					if !down.Swap(true) {
+						p.hangUp()
+					}
+				}
+				s.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+					if down.Load() {
+						dialled.Add(1)
+						time.Sleep(time.Millisecond)
+						return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+					}
+					conn, err := s.network.DialContext(ctx, network, address)
+					return &listened{conn, kmsg.OffsetFetch, goAway}, err
+				}
+				cfg := s.quickly(object.NewMem())
+				cfg.UntilEnd, cfg.Protocol = false, protocol
+				p = s.start(cfg)
+				time.Sleep(30 * time.Second)
+				require.Positive(t, dialled.Load())
+				require.Less(t, dialled.Load(), int64(1000))
+				p.kill()
+			})
+		})
+	}
+}
+
+// listened is a connection that says when a request of a kind is about to be sent.
+type listened struct {
+	net.Conn
+	kind  kmsg.Key
+	hears func()
+}
+
+func (l *listened) Write(p []byte) (int, error) {
+	if len(p) > 6 && binary.BigEndian.Uint16(p[4:]) == uint16(l.kind) {
+		l.hears()
+	}
+	return l.Conn.Write(p)
 }
