@@ -27,7 +27,7 @@
 //	producers   tables whose changelog compactions make, of the kinds lookup and full-compaction
 //	strangers   rows, compactions and expiries of another program; those of our own instances
 //
-// Beside them fixed scenes have the n-th call of the store go wrong in every way, for every n, and so the first requests of each kind to the
+// Beside them fixed scenes have the n-th call of the store go wrong in every way, for every n, and so the n-th request of each kind to the
 // brokers: lost before or after the effect, refused, done and answered with an error, the end of the process.
 //
 // The tests need the build tag synctests, which has Kafka's client wait for its locks in virtual time, too. `make test` runs a

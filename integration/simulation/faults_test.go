@@ -18,15 +18,11 @@ import (
 // scene is one life with one fault in it: some events, an instance that reads them with small checkpoints and spills, more
 // events, a graceful stop, or the end that the fault brings, and a clean instance that drains what is left. It reports
 // whether the fault took place.
-func scene(t *testing.T, protocol connector.Protocol, setUp func(w *world), over func(object.Store) object.Store, fault func(w *world, i *instance) (fired, fatal bool)) (fired bool) {
+func scene(t *testing.T, over func(object.Store) object.Store, fault func() (fired, fatal bool)) (fired bool) {
 	w := newWorld(t, rand.New(rand.NewPCG(7, 0)))
 	defer w.close()
-	w.protocol = protocol
 	for range 4 {
 		w.source.step(6)
-	}
-	if setUp != nil {
-		setUp(w)
 	}
 	l := limits{connector.Checkpoint{Interval: 500 * time.Millisecond, Bytes: 1 << 20, Records: 8}, 4 << 10, time.Millisecond, 1 << 20, 0}
 	i := w.start(l, over(w.objects))
@@ -38,7 +34,7 @@ func scene(t *testing.T, protocol connector.Protocol, setUp func(w *world), over
 		w.source.step(6)
 	}
 	time.Sleep(5 * time.Second)
-	fired, fatal := fault(w, i)
+	fired, fatal := fault()
 	if fatal && fired {
 		i.kill()
 	}
@@ -46,7 +42,7 @@ func scene(t *testing.T, protocol connector.Protocol, setUp func(w *world), over
 	i.stop()
 	i.wait()
 	if !fired {
-		fired, _ = fault(w, i)
+		fired, _ = fault()
 	}
 	w.drain()
 	w.judge(!fired)
@@ -78,14 +74,14 @@ func TestEveryStoreCall(t *testing.T) {
 					return store
 				}
 				crash := c.effect == object.CrashBefore || c.effect == object.CrashAfter
-				return scene(t, connector.Classic, nil, over, func(w *world, i *instance) (bool, bool) { return store.Fired() > 0, crash })
+				return scene(t, over, func() (bool, bool) { return store.Fired() > 0, crash })
 			})
 		})
 	}
 }
 
-// everyNth runs f for n = 1, 2, 3 and so on until it reports that nothing went wrong.
-func everyNth(t *testing.T, f func(t *testing.T, n int) bool) {
+// everyNth runs f for n = 1, 2, 3 and so on until it reports that nothing went wrong, and returns how often something did.
+func everyNth(t *testing.T, f func(t *testing.T, n int) bool) int {
 	t.Helper()
 	for n := 1; ; n++ {
 		fired := false
@@ -96,7 +92,7 @@ func everyNth(t *testing.T, f func(t *testing.T, n int) bool) {
 			require.True(t, ok)
 			require.Greater(t, n, 1, "there is no such call")
 			t.Logf("%d calls", n-1)
-			return
+			return n - 1
 		}
 	}
 }

@@ -158,16 +158,20 @@ func (c *conn) Write(p []byte) (int, error) {
 		return 0, reset
 	}
 	if fault := c.line.picks(p); fault != nil {
-		if fault.effect == crashBefore {
-			c.line.kill()
-		}
-		if fault.effect == cutBefore || fault.effect == crashBefore {
+		switch fault.effect {
+		case crashBefore, cutBefore:
+			if fault.effect == crashBefore {
+				c.line.kill()
+			}
 			c.Close()
 			return 0, reset
+		case errorInstead:
+			fault.refuse()
+		case cutAfter, crashAfter, errorAfter:
+			c.mu.Lock()
+			c.awaits = fault
+			c.mu.Unlock()
 		}
-		c.mu.Lock()
-		c.awaits = fault
-		c.mu.Unlock()
 	}
 	n, err := c.Conn.Write(p)
 	return n, broken(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -14,29 +15,37 @@ import (
 type requestEffect int
 
 const (
-	cutBefore   requestEffect = iota // the connection breaks, and the broker has not heard
-	cutAfter                         // the broker has done it; the answer is lost with the connection
-	errorAfter                       // the broker has done it, and says that it has not
-	crashBefore                      // the process dies, and the broker has not heard
-	crashAfter                       // the broker has done it; the process dies before it knows
+	cutBefore    requestEffect = iota // the connection breaks, and the broker has not heard
+	cutAfter                          // the broker has done it; the answer is lost with the connection
+	errorInstead                      // the broker has not done it, and says so
+	errorAfter                        // the broker has done it, and says that it has not
+	crashBefore                       // the process dies, and the broker has not heard
+	crashAfter                        // the broker has done it; the process dies before it knows
 )
 
 func (e requestEffect) String() string {
-	return []string{"cut before", "cut after", "error after", "crash before", "crash after"}[e]
+	return []string{"cut before", "cut after", "error instead", "error after", "crash before", "crash after"}[e]
 }
+
+// crashes reports whether the process ends with the request.
+func (e requestEffect) crashes() bool { return e == crashBefore || e == crashAfter }
 
 // requestFault has one request go wrong.
 type requestFault struct {
 	key    int16
 	nth    int // counted from 1
 	effect requestEffect
-	code   int16 // of the error
+	code   *kerr.Error // that is answered
+	refuse func()      // has the brokers answer the next request of the kind with it
 
 	seen    int
 	fired   bool
 	version int16
 	id      int32 // that the answer has, too
 }
+
+// crashed reports whether the process has died of it.
+func (f *requestFault) crashed() bool { return f.fired && f.effect.crashes() }
 
 // picks returns the planned fault if the bytes begin the request that it is about.
 func (l *line) picks(p []byte) *requestFault {
@@ -94,25 +103,25 @@ func (f *requestFault) spoil(body []byte) []byte {
 	}
 	switch r := resp.(type) {
 	case *kmsg.JoinGroupResponse:
-		r.ErrorCode = f.code
+		r.ErrorCode = f.code.Code
 	case *kmsg.SyncGroupResponse:
-		r.ErrorCode = f.code
+		r.ErrorCode = f.code.Code
 	case *kmsg.HeartbeatResponse:
-		r.ErrorCode = f.code
+		r.ErrorCode = f.code.Code
 	case *kmsg.LeaveGroupResponse:
-		r.ErrorCode = f.code
+		r.ErrorCode = f.code.Code
 	case *kmsg.ConsumerGroupHeartbeatResponse:
-		r.ErrorCode = f.code
+		r.ErrorCode = f.code.Code
 	case *kmsg.OffsetCommitResponse:
 		for i := range r.Topics {
 			for k := range r.Topics[i].Partitions {
-				r.Topics[i].Partitions[k].ErrorCode = f.code
+				r.Topics[i].Partitions[k].ErrorCode = f.code.Code
 			}
 		}
 	case *kmsg.ProduceResponse:
 		for i := range r.Topics {
 			for k := range r.Topics[i].Partitions {
-				r.Topics[i].Partitions[k].ErrorCode = f.code
+				r.Topics[i].Partitions[k].ErrorCode = f.code.Code
 			}
 		}
 	default:
