@@ -176,8 +176,12 @@ func (w *worker) degraded(what string) backoff.Notify {
 	}
 }
 
-// recovered takes a degraded table back to running.
+// recovered takes a degraded table back to running, unless its last checkpoint was given up without a certain outcome: it has to be seen
+// that a snapshot can be made again.
 func (w *worker) recovered() {
+	if !w.unsettled.IsZero() {
+		return
+	}
 	w.counters.update(func(s *TableStats) {
 		if s.State == Degraded {
 			s.State, s.Problem = Running, ""
@@ -227,7 +231,7 @@ func (w *worker) land() {
 		w.drop(f)
 		w.stop(fmt.Errorf("table %s: checkpoint: %w; this was so %d times one after the other: let the other writer commit less often, or to other buckets",
 			w.name, f.err, maxOvertaken))
-	case readAgain(f.err):
+	case readAgain(f.err) && !w.unsettledTooLong(f):
 		w.counters.update(func(s *TableStats) { s.Fenced++ })
 		w.drop(f)
 		w.log.Warn().Err(f.err).Msg("checkpoint given up; reading again from the newest snapshot")
@@ -236,6 +240,27 @@ func (w *worker) land() {
 		w.drop(f)
 		w.stop(fmt.Errorf("table %s: checkpoint: %w", w.name, f.err))
 	}
+}
+
+// unsettledTooLong notes whether a checkpoint was given up without a certain outcome, and reports whether none has had one for as long as a
+// checkpoint is tried again: a store that refuses each snapshot so has the records read again without end, and nobody would hear of it.
+func (w *worker) unsettledTooLong(f *flight) bool {
+	if !errors.Is(f.err, commit.ErrUnsettled) {
+		return false
+	}
+	if w.unsettled.IsZero() {
+		w.unsettled = f.began
+	}
+	w.counters.update(func(s *TableStats) {
+		if s.State == Running {
+			s.State, s.Problem = Degraded, f.err.Error()
+		}
+	})
+	if time.Since(w.unsettled) < retryWithin {
+		return false
+	}
+	w.unsettled = time.Time{}
+	return true
 }
 
 // drop deletes the files of a checkpoint that failed, unless a snapshot may name them.
@@ -250,6 +275,7 @@ func (w *worker) drop(f *flight) {
 
 // committed notes a snapshot that is there, and says so in one line.
 func (w *worker) committed(f *flight) {
+	w.unsettled = time.Time{}
 	w.recovered()
 	w.overtaken = 0
 	defer w.proven()

@@ -344,6 +344,35 @@ func TestTruncateReadsAgain(t *testing.T) {
 	})
 }
 
+// A store that takes no snapshot, and does not say so either, has the table's records read again: that is seen, and has an end.
+func TestNeverSettled(t *testing.T) {
+	for policy, state := range map[Policy]TableState{Park: Stopped, Retry: Waiting} {
+		t.Run(string(policy), func(t *testing.T) {
+			onStage(t, func(t *testing.T) {
+				s, inner := newStage(t, 1, crateTopic), object.NewMem()
+				fault := object.NewFault(inner, object.Rule{Ops: []object.Op{object.OpCreate}, Path: "snapshot-*", Effect: object.FailBefore})
+				cfg := s.quickly(fault)
+				cfg.UntilEnd, cfg.Checkpoint.Records, cfg.TableRetry = false, 1, TableRetry{Initial: time.Hour, Max: time.Hour}
+				cfg.Tables[0].OnTableFailure = policy
+				p := s.start(cfg)
+				s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)})
+				table := func() TableStats { return p.c.Stats().Tables[0] }
+				require.Eventually(t, func() bool { return table().Fenced >= 2 }, time.Hour, time.Second)
+				require.Equal(t, Degraded, table().State)
+				require.NotEmpty(t, table().Problem)
+				require.Eventually(t, func() bool { return table().Failures > 0 }, time.Hour, time.Second)
+				require.Equal(t, state, table().State)
+				require.Contains(t, table().Problem, "orchard.crate")
+				require.Less(t, table().Fenced, int64(100))
+				p.kill()
+				_, err := s.drain(s.quickly(inner))
+				require.NoError(t, err)
+				require.Equal(t, []string{`{"id":1,"label":"x","weight":1}`}, rowsOf(t, inner, "orchard.crate"))
+			})
+		})
+	}
+}
+
 // A process whose brokers refuse connections asks again in measure, whatever it was about to ask: the client would dial as fast as it
 // can where the group's offsets are what it wants, under KIP-848.
 func TestRefusedConnections(t *testing.T) {

@@ -70,6 +70,7 @@ type worker struct {
 	schema     *table.Schema // that rows are bound to; nil until the table exists
 	writer     *flush.Writer // of schema
 	flight     *flight       // the checkpoint under way
+	unsettled  time.Time     // when the first of those began that were given up in a row without a certain outcome; zero: the last was not
 	records    int64         // applied since the last seal
 	givenUp    int64         // applied, and not committed when the process let go
 	moved      bool          // positions passed records of other tables since the last seal
