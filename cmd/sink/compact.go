@@ -85,7 +85,7 @@ func keeperOf(ctx context.Context, where *location, name string, cfg upkeep.Conf
 
 // compact does rounds until there is nothing left to do.
 func (a *app) compact(ctx context.Context, k *upkeep.Keeper, scope upkeep.Scope, format outputFormat) error {
-	out := newPrinter(a.stdout, format, "snapshot", "buckets", "removed", "added", "moved", "rows", "bytesRead", "bytesWritten")
+	out := newPrinter(a.stdout, format, "snapshot", "buckets", "removed", "added", "moved", "rows", "copied", "bytesRead", "bytesWritten")
 	for vain := 0; ; {
 		r, err := k.Compact(ctx, scope)
 		if errors.Is(err, commit.ErrConflict) || errors.Is(err, commit.ErrBusy) {
@@ -99,7 +99,7 @@ func (a *app) compact(ctx context.Context, k *upkeep.Keeper, scope upkeep.Scope,
 		if r.Snapshot == 0 {
 			return out.close()
 		}
-		out.row(r.Snapshot, r.Buckets, r.Removed, r.Added, r.Upgraded, r.Rows, r.BytesRead, r.BytesWritten)
+		out.row(r.Snapshot, r.Buckets, r.Removed, r.Added, r.Upgraded, r.Rows, r.RowsCopied, r.BytesRead, r.BytesWritten)
 		if err := out.flush(); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}

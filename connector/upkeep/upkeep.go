@@ -201,6 +201,7 @@ type Report struct {
 	Added        int
 	Upgraded     int
 	Rows         int64
+	RowsCopied   int64 // of them, in row groups that were copied as they are
 	BytesRead    int64
 	BytesWritten int64
 	// ChangelogRows is how many changes were told, in a table whose compactions make the changelog.
@@ -404,6 +405,7 @@ func (k *Keeper) commit(ctx context.Context, made []compact.Result, r Report) (R
 		r.Buckets++
 		r.Upgraded += made[i].Upgraded
 		r.Rows += made[i].Rows
+		r.RowsCopied += made[i].RowsCopied
 		r.BytesRead += made[i].BytesRead
 		r.BytesWritten += made[i].BytesWritten
 	}

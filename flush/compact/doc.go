@@ -15,7 +15,8 @@
 //	0:60 0:60 0:90 5:100           all           -> level 5      amplification: 210 is above 200 % of 100
 //
 // [Compactor.Run] does the job: files that overlap are merged, one row a key; a lone file that is large only changes its
-// level; small lone files are rewritten together.
+// level; small lone files are rewritten together. Of files that overlap, large row groups between whose keys no other file has any are
+// copied as they are, see [datafile.RowGroup]: where the newest keys change most, a job costs about what has changed.
 //
 // An append table has no levels: its small files are put one behind the other, see append.go.
 //

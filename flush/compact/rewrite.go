@@ -155,6 +155,7 @@ type Result struct {
 	Changelog      []table.File // what became of the keys, where the table's compactions tell it
 	Upgraded       int          // files of Added that were there before
 	Rows           int64        // written
+	RowsCopied     int64        // of them, in row groups that were copied as they are
 	BytesRead      int64        // of the files that were rewritten
 	BytesWritten   int64
 }
@@ -368,6 +369,9 @@ func (r *run) mergeTo(ctx context.Context, o output, s datafile.Section, h *data
 		}
 	}
 	cfg := r.merge
+	if h == nil && r.spread == nil {
+		cfg.Copies = o.data.Copies
+	}
 	if h != nil {
 		with := *h
 		with.Below = len(below)
@@ -421,6 +425,13 @@ func (r *run) stream(ctx context.Context, o output, s, below datafile.Section, m
 		}
 		if err != nil {
 			return err
+		}
+		if g := m.Group(); g != nil {
+			if err := o.data.CopyGroup(ctx, g); err != nil {
+				return err
+			}
+			r.result.RowsCopied += g.Rows()
+			continue
 		}
 		if drop {
 			rows = withoutRetractions(rows)

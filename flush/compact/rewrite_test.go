@@ -36,7 +36,7 @@ func (r row) String() string { return fmt.Sprintf("%s(%d,%s)@%d", r.kind, r.id, 
 
 // world is one bucket of a table.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	store   object.Store
 	schemas []*table.Schema
 	files   []table.File
@@ -44,7 +44,7 @@ type world struct {
 	ids     int
 }
 
-func newWorld(t *testing.T, options map[string]string) *world {
+func newWorld(t testing.TB, options map[string]string) *world {
 	all := map[string]string{"bucket": "1", "changelog-producer": "input", "file.compression": "none"}
 	for k, v := range options {
 		all[k] = v

@@ -34,16 +34,8 @@ func Chain(n int, open func(i int) (Source, error)) Source { return &chain{n: n,
 
 func (c *chain) Next(dst *table.Batch, seqs *[]int64, max int) (int, error) {
 	for {
-		if c.now == nil {
-			if c.next == c.n {
-				return 0, io.EOF
-			}
-			s, err := c.open(c.next)
-			if err != nil {
-				return 0, err
-			}
-			c.now = s
-			c.next++
+		if err := c.begin(); err != nil {
+			return 0, err
 		}
 		n, err := c.now.Next(dst, seqs, max)
 		if err != io.EOF {
@@ -53,6 +45,22 @@ func (c *chain) Next(dst *table.Batch, seqs *[]int64, max int) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// begin opens the next source if none is open; io.EOF after the last one.
+func (c *chain) begin() (err error) {
+	if c.now != nil {
+		return nil
+	}
+	if c.next == c.n {
+		return io.EOF
+	}
+	if c.now, err = c.open(c.next); err != nil {
+		c.now = nil
+		return err
+	}
+	c.next++
+	return nil
 }
 
 // Name returns the name of the source that is open, if it has one.

@@ -33,7 +33,7 @@
 // Paimon's Java writes it, trusts what a damaged header announces, and keeps a second page of every column.
 //
 // Sorted files are put together by a [Merger], into which [KeyRanges] sorts them by sections and runs. It hands out
-// references, not copies. An open file takes up to 2 MiB of compressed bytes and one decoded page of each column.
+// references, not copies, and what compaction need not look at as whole row groups ([RowGroup]). An open file takes up to 2 MiB of compressed bytes and one decoded page of each column.
 //
 // # Invariants
 //

@@ -23,6 +23,10 @@ type MergeConfig struct {
 	// KeepAll keeps all rows of a key, in their order, for another merge later.
 	KeepAll bool
 
+	// Copies is asked of each row group that lies between the rows of all other sources. If it is true, the group is not read, but
+	// returned by Group. Nil: all are read, as they are with Engine, KeepAll or History.
+	Copies func(*RowGroup) bool
+
 	// History says that the levels of rows count. Nil: they do not.
 	History *History
 }
@@ -48,6 +52,7 @@ type Merger struct {
 	keepAll bool
 	history *History
 	log     changeLog
+	passing passing
 
 	started bool
 	open    int           // sources with rows to come that are not only looked at
@@ -70,6 +75,9 @@ func NewMerger(cfg MergeConfig, sources []Source) (*Merger, error) {
 		return nil, fmt.Errorf("%d files to merge at once are more than %d", len(sources), maxMergeSources)
 	}
 	m := &Merger{engine: cfg.Engine.Function(), keepAll: cfg.KeepAll, order: newRowOrder(cfg), fields: cfg.Fields, history: cfg.History, open: len(sources)}
+	if m.engine == nil && !m.keepAll && m.history == nil {
+		m.passing = newPassing(cfg)
+	}
 	if m.engine != nil {
 		m.made = &mergeBatch{rows: table.NewBatch(cfg.Fields), slot: -1}
 	}
@@ -87,7 +95,7 @@ func NewMerger(cfg MergeConfig, sources []Source) (*Merger, error) {
 
 // NextRows returns the next rows, at most max and at least one, as references into the sources' batches, which stay as
 // they are until the next call. After the last row it returns io.EOF. With KeepAll it may go beyond max, as it ends
-// after some key. With History.Log there may be none, where there are changes.
+// after some key. With History.Log there may be none, where there are changes, and with Copies, where there is a Group.
 func (m *Merger) NextRows(max int) (table.Rows, error) {
 	if m.err == nil {
 		m.err = m.fill(min(max, table.MaxBatchRows))
@@ -123,15 +131,23 @@ func (m *Merger) Close() error {
 func (m *Merger) fill(max int) error {
 	m.forget()
 	m.log.reset()
-	if !m.started {
-		if err := m.start(); err != nil {
-			return err
-		}
+	if err := m.begin(); err != nil {
+		return err
 	}
 	for len(m.out.Refs) < max && len(m.spent) < maxSpentBatches+len(m.sources) && m.held < maxSpentBytes && !m.log.full(max) {
 		head := m.tree.winner()
 		if head.done || m.open == 0 && m.history != nil {
 			break
+		}
+		if head.group != nil {
+			passes, err := m.pass(head)
+			if err != nil {
+				return err
+			}
+			if passes {
+				break
+			}
+			continue
 		}
 		if err := m.mergeGroup(head); err != nil {
 			return err
@@ -140,13 +156,17 @@ func (m *Merger) fill(max int) error {
 			m.forget()
 		}
 	}
-	if len(m.out.Refs) == 0 && len(m.log.seqs) == 0 {
+	if len(m.out.Refs) == 0 && len(m.log.seqs) == 0 && m.passing.of == nil {
 		return io.EOF
 	}
 	return nil
 }
 
-func (m *Merger) start() error {
+// begin reads the first rows of the sources, or goes on behind the row group that was returned.
+func (m *Merger) begin() error {
+	if m.started {
+		return m.passed()
+	}
 	m.started = true
 	if len(m.sources) == 0 {
 		return io.EOF
@@ -192,7 +212,7 @@ func (m *Merger) mergeGroup(head *mergeInput) error {
 		}
 		m.tree.replay(head.index)
 		head = m.tree.winner()
-		if head.done || !m.order.sameKey(head, first) {
+		if head.done || head.group != nil || !m.order.sameKey(head, first) {
 			break
 		}
 	}
@@ -259,6 +279,12 @@ type mergeInput struct {
 	begun bool
 	done  bool
 
+	group *RowGroup // that comes next, in the place of a row, see passing.go; nil: there is a row
+	edges rowKeys   // of the group: the bounds of its keys
+	upper keyView   // no key of the group is greater; key is one that none is less than
+	above bool      // all keys of the group are greater than key
+	floor []byte    // memory of key, if so
+
 	looked bool  // the source is only looked at
 	level  int32 // of the file that the batch is of
 }
@@ -275,9 +301,14 @@ func (s *mergeInput) unsorted() error {
 func (s *mergeInput) advance() error {
 	if s.batch != nil && s.row+1 < s.batch.rows.Len() {
 		s.row++
-	} else if err := s.load(); err != nil || s.done {
+	} else if err := s.load(); err != nil || s.done || s.group != nil {
 		return err
 	}
+	return s.show()
+}
+
+// show makes the row the head.
+func (s *mergeInput) show() error {
 	s.seq = s.batch.seqs[s.row]
 	before := s.key.prefix
 	s.merger.order.view(&s.key, &s.batch.keys, s.row)
@@ -288,9 +319,10 @@ func (s *mergeInput) advance() error {
 	return nil
 }
 
-// load reads the next batch.
+// load goes on behind the last row of the batch: to a row group that may be passed over, or to its rows.
 func (s *mergeInput) load() error {
 	m := s.merger
+	stands, err := s.stand()
 	if s.batch != nil {
 		m.spent = append(m.spent, s.batch)
 		if s.batch.rows.Len() < mergeBatchRows { // the source gave fewer: they are wide, or its last
@@ -298,6 +330,15 @@ func (s *mergeInput) load() error {
 		}
 		s.batch = nil
 	}
+	if stands || err != nil {
+		return err
+	}
+	return s.read()
+}
+
+// read reads the next batch.
+func (s *mergeInput) read() error {
+	m := s.merger
 	b := m.newBatch(s.fields)
 	n, err := s.source.Next(b.rows, &b.seqs, mergeBatchRows)
 	if err == io.EOF {

@@ -2,6 +2,7 @@ package datafile
 
 import (
 	"bytes"
+	"cmp"
 
 	"sink/table"
 )
@@ -117,6 +118,9 @@ func (o *rowOrder) less(a, b *mergeInput) bool {
 		if c := bytes.Compare(a.key.key, b.key.key); c != 0 {
 			return c < 0
 		}
+	}
+	if a.group != nil || b.group != nil {
+		return cmp.Or(cmp.Compare(a.place(), b.place()), cmp.Compare(a.index, b.index)) < 0
 	}
 	if o.sequence != nil {
 		if c := bytes.Compare(a.key.fields, b.key.fields); c != 0 {

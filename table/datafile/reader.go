@@ -32,7 +32,9 @@ type Reader struct {
 	name    string
 	file    *parquetFile
 	columns []readColumn
-	append  bool // a file of an append table: rows have no kind and no number of their own
+	append  bool  // a file of an append table: rows have no kind and no number of their own
+	schema  int64 // id of the file's
+	deletes int64 // rows of the file that retract
 	nextSeq int64
 	seq     readNode
 	kind    readNode
@@ -80,7 +82,7 @@ func Open(ctx context.Context, store object.Store, path table.Path, file *table.
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	r := &Reader{name: name}
+	r := &Reader{name: name, schema: file.SchemaID, deletes: file.DeleteRows}
 	if err := r.open(src, file, fileSchema, want, columns); err != nil {
 		return nil, errors.Join(fmt.Errorf("read %s: %w", name, err), src.Close())
 	}
