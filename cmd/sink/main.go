@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // sameStop is how long after a signal another one is the same: timeout(1) and some supervisors signal the process and then
@@ -14,6 +16,7 @@ import (
 const sameStop = time.Second
 
 func main() {
+	zerolog.DurationFieldInteger = true // whole milliseconds
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	signals := make(chan os.Signal, 2)
