@@ -114,7 +114,12 @@ func start(t testing.TB, args ...string) *process { return startEnv(t, environme
 
 func startEnv(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(shared.binary, args...), done: make(chan struct{})}
+	return startBinary(t, shared.binary, env, args...)
+}
+
+func startBinary(t testing.TB, binary string, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(binary, args...), done: make(chan struct{})}
 	p.cmd.Env = env
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
