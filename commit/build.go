@@ -11,10 +11,6 @@ import (
 	"sink/table/manifest"
 )
 
-// propParent is the property with the uuid of the snapshot that ours was built on, empty for one without a uuid; absent in
-// the first snapshot of a table.
-const propParent = "sink.parent"
-
 // changes are the manifests and lists of one delta. They say nothing of the base, so all attempts share them.
 type changes struct {
 	deltaList     string
@@ -166,7 +162,7 @@ func (t *task) build(base *baseList) (*seen, error) {
 	}
 	s.Properties[table.PropertyCheckpoint] = t.checkpoint
 	if t.view.newest != nil {
-		s.Properties[propParent] = t.view.newest.UUID
+		s.Properties[table.PropertyParent] = t.view.newest.UUID
 	}
 	var err error
 	mine.raw, err = s.Encode()

@@ -170,7 +170,7 @@ func (t *task) follows(ctx context.Context, mine *seen) (bool, error) {
 
 // isBaseOf reports whether the snapshot next was built on mine: it says so, or it holds what mine added.
 func (t *task) isBaseOf(ctx context.Context, mine, next *seen) (bool, error) {
-	if parent, ok := next.Properties[propParent]; ok {
+	if parent, ok := next.Properties[table.PropertyParent]; ok {
 		return parent == mine.UUID, nil
 	}
 	list, err := manifest.ReadList(ctx, t.store, t.path, next.BaseList)

@@ -347,11 +347,16 @@ func (c *Committer) walkBack(ctx context.Context, id int64) (view, error) {
 	return v, nil
 }
 
-// before reads the snapshot, or the long-lived changelog, before s.
+// before reads the snapshot, or the long-lived changelog, before s. No map is taken from a snapshot of an id that has expired: a writer that
+// slept, and died, has left it there.
 func (c *Committer) before(ctx context.Context, s *seen) (*seen, error) {
 	if !s.changes {
 		prev, err := c.read(ctx, s.ID-1)
-		if !errors.Is(err, fs.ErrNotExist) {
+		stray := false
+		if err == nil && (prev.progress != nil || prev.bad != nil) {
+			stray, err = manifest.BelowEarliest(ctx, c.store, c.path, prev.ID)
+		}
+		if !stray && !errors.Is(err, fs.ErrNotExist) {
 			return prev, err
 		}
 	}

@@ -226,6 +226,9 @@ func (k *caretaker) expire(ctx context.Context) error {
 	if len(e.Tagged) > 0 {
 		k.w.log.Info().Strs("tags", e.Tagged).Msg("tagged, by option tag.automatic-creation")
 	}
+	if e.Strays > 0 {
+		k.w.log.Warn().Int64("snapshots", e.Strays).Msg("deleted snapshots that had expired and were made again: a writer slept for longer than they are kept, and died")
+	}
 	if e.Orphans > 0 {
 		k.w.log.Info().Int("files", e.Orphans).Msg("deleted orphan files: nothing has named them for a day")
 	}

@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// The snapshot properties in which a snapshot of ours tells of its source. commit adds PropertyCheckpoint.
+// The snapshot properties in which a snapshot of ours tells of its source. commit adds PropertyCheckpoint and PropertyParent.
 const (
 	PropertyOffsets     = "sink.offsets"      // JSON array of the whole map, by topic, id and partition
 	PropertyMaxSequence = "sink.max-sequence" // decimal
 	PropertyLearned     = "sink.learned"      // JSON object of texts; absent when empty
 	PropertyCheckpoint  = "sink.checkpoint"   // random, one a Delta: tells our snapshot from another's
+	PropertyParent      = "sink.parent"       // uuid of the snapshot that it was built on, empty for one without; absent in the first
 )
 
 // offsetJSON is one partition in PropertyOffsets.

@@ -65,6 +65,9 @@ Nothing goes that a snapshot, a tag, a changelog, a branch or a consumer still h
 			for _, name := range r.Tagged {
 				fmt.Fprintf(a.stderr, "sink: tag %s is due: made\n", name)
 			}
+			if r.Strays > 0 {
+				fmt.Fprintf(a.stderr, "sink: snapshots that had expired and were made again: %d\n", r.Strays)
+			}
 			out := newPrinter(a.stdout, format, "snapshots", "changelogs", "tags", "consumers", "partitions", "files", "metadata")
 			out.row(r.Snapshots, r.Changelogs, r.Tags, r.Consumers, orEmpty(dropped), r.Files, r.Metadata)
 			return errors.Join(err, out.close())

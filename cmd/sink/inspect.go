@@ -158,7 +158,7 @@ func (in *inspector) load(ctx context.Context) (err error) {
 		return fmt.Errorf("table %s: %w", in.name, err)
 	}
 	if in.at > 0 {
-		in.newest, err = manifest.ReadSnapshot(ctx, in.store, in.path, in.at)
+		in.newest, err = manifest.ReadStanding(ctx, in.store, in.path, in.at)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("table %s: there is no snapshot %d%s", in.name, in.at, idsText(in.ids))
 		}

@@ -68,6 +68,7 @@ func (e *Expirer) Policy() Policy { return e.policy }
 // Result counts what was removed.
 type Result struct {
 	Snapshots  int64 // snapshots
+	Strays     int64 // files of snapshots that had expired before and were made again
 	Changelogs int64 // long-lived changelogs
 	Tags       int64
 	Consumers  int64
@@ -82,6 +83,7 @@ type Result struct {
 // Add adds up two results.
 func (r *Result) Add(o Result) {
 	r.Snapshots += o.Snapshots
+	r.Strays += o.Strays
 	r.Changelogs += o.Changelogs
 	r.Tags += o.Tags
 	r.Consumers += o.Consumers
@@ -91,13 +93,16 @@ func (r *Result) Add(o Result) {
 	r.Tagged = append(r.Tagged, o.Tagged...)
 }
 
-// Run does all that is due, step by step: tags that come by themselves, consumers and tags past their time, then snapshots, then
-// long-lived changelogs.
+// Run does all that is due, step by step: tags that come by themselves, consumers and tags past their time, then strays and
+// snapshots, then long-lived changelogs.
 func (e *Expirer) Run(ctx context.Context) (Result, error) {
 	made, all, err := e.AutoTags(ctx)
 	all.Tagged = made
 	if err == nil {
 		err = e.consumers(ctx, &all)
+	}
+	if err == nil {
+		all.Strays, err = e.removeStrays(ctx)
 	}
 	if err == nil {
 		var tags Result
@@ -181,6 +186,9 @@ func (e *Expirer) snapshots(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	first, latest := ids[0], ids[len(ids)-1]
+	if err := e.checkDense(ctx, ids); err != nil {
+		return Result{}, err
+	}
 	held, err := e.held(ctx)
 	if err != nil {
 		return Result{}, err
@@ -193,7 +201,7 @@ func (e *Expirer) snapshots(ctx context.Context) (Result, error) {
 	n, ok := slices.BinarySearch(ids, end)
 	switch {
 	case n == 0 && end <= first:
-		return Result{}, nil
+		return Result{}, e.raiseEarliest(ctx, first)
 	case !ok:
 		return Result{}, fmt.Errorf("snapshot %d is missing between %d and %d", end, first, latest)
 	}

@@ -91,14 +91,22 @@ type namer struct {
 	manifests map[string]struct{} // read already
 }
 
-// named returns the bare names of all files that any snapshot, tag, changelog or branch names.
+// named returns the bare names of all files that any snapshot, tag, changelog or branch names; a stray is none.
 func (e *Expirer) named(ctx context.Context) (map[string]struct{}, error) {
 	n := &namer{Expirer: e, names: map[string]struct{}{}, manifests: map[string]struct{}{}}
+	_, strays, err := manifest.Snapshots(ctx, e.store, e.path)
+	if err != nil {
+		return nil, err
+	}
+	skip := map[string]struct{}{}
+	for _, id := range strays {
+		skip[e.path.Snapshot(id)] = struct{}{}
+	}
 	for info, err := range e.store.List(ctx, string(e.path)+"/") {
 		if err != nil {
 			return nil, err
 		}
-		if !namesSnapshot(info.Name) {
+		if _, stray := skip[info.Name]; stray || !namesSnapshot(info.Name) {
 			continue
 		}
 		if err := n.add(ctx, info.Name); err != nil {

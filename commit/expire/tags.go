@@ -34,7 +34,7 @@ func (e *Expirer) createTag(ctx context.Context, name string, id int64, retained
 			err = fmt.Errorf("it has no snapshot to tag: %w", fs.ErrNotExist)
 		}
 	} else {
-		s, err = manifest.ReadSnapshot(ctx, e.store, e.path, id)
+		s, err = manifest.ReadStanding(ctx, e.store, e.path, id)
 	}
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func LatestSnapshot(ctx context.Context, store object.Store, path table.Path) (*
 	}
 	// An expiry between listing and reading can take the newest only if a newer one is there: list again.
 	for range 3 {
-		ids, err := SnapshotIDs(ctx, store, path)
+		ids, err := listIDs(ctx, store, path.SnapshotDir()+"snapshot-")
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
@@ -101,17 +101,17 @@ func Latest(ctx context.Context, store object.Store, path table.Path) (id int64,
 }
 
 // Earliest returns the id of the oldest snapshot; ok is false when there is none. The hint EARLIEST is taken when its
-// snapshot is there and the one before is not, else the folder is listed.
+// snapshot is there and the one before is not, else the folder is listed; strays do not count (see [SnapshotIDs]).
 func Earliest(ctx context.Context, store object.Store, path table.Path) (id int64, ok bool, err error) {
-	return earliest(ctx, store, path.Earliest(), path.Snapshot, path.SnapshotDir()+"snapshot-")
+	return earliest(ctx, store, path.Earliest(), path.Snapshot, func() ([]int64, error) { return SnapshotIDs(ctx, store, path) })
 }
 
 // EarliestLongLivedChangelog returns the lowest id in the folder changelog; ok is false when there is none.
 func EarliestLongLivedChangelog(ctx context.Context, store object.Store, path table.Path) (id int64, ok bool, err error) {
-	return earliest(ctx, store, path.ChangelogEarliest(), path.Changelog, path.ChangelogDir()+"changelog-")
+	return earliest(ctx, store, path.ChangelogEarliest(), path.Changelog, func() ([]int64, error) { return LongLivedChangelogIDs(ctx, store, path) })
 }
 
-func earliest(ctx context.Context, store object.Store, hint string, name func(int64) string, prefix string) (int64, bool, error) {
+func earliest(ctx context.Context, store object.Store, hint string, name func(int64) string, list func() ([]int64, error)) (int64, bool, error) {
 	id, ok, err := readHint(ctx, store, hint)
 	if err != nil {
 		return 0, false, err
@@ -131,16 +131,11 @@ func earliest(ctx context.Context, store object.Store, hint string, name func(in
 			return id, true, nil
 		}
 	}
-	ids, err := listIDs(ctx, store, prefix)
+	ids, err := list()
 	if err != nil || len(ids) == 0 {
 		return 0, false, err
 	}
 	return ids[0], true, nil
-}
-
-// SnapshotIDs returns the ids of all snapshots in ascending order. Other files in the folder are ignored.
-func SnapshotIDs(ctx context.Context, store object.Store, path table.Path) ([]int64, error) {
-	return listIDs(ctx, store, path.SnapshotDir()+"snapshot-")
 }
 
 // LongLivedChangelogIDs returns the ids in the folder changelog in ascending order.

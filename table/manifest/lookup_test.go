@@ -156,6 +156,8 @@ func TestLookupFaults(t *testing.T) {
 	for name, call := range map[string]func(object.Store) (any, error){
 		"latest":    func(s object.Store) (any, error) { id, _, err := Latest(t.Context(), s, testPath); return id, err },
 		"earliest":  func(s object.Store) (any, error) { id, _, err := Earliest(t.Context(), s, testPath); return id, err },
+		"standing":  func(s object.Store) (any, error) { return ReadStanding(t.Context(), s, testPath, 3) },
+		"below":     func(s object.Store) (any, error) { return BelowEarliest(t.Context(), s, testPath, 1) },
 		"at":        func(s object.Store) (any, error) { return SnapshotAt(t.Context(), s, testPath, 15) },
 		"change":    func(s object.Store) (any, error) { return ReadChange(t.Context(), s, testPath, 2) },
 		"schema":    func(s object.Store) (any, error) { return LatestSchema(t.Context(), s, testPath) },

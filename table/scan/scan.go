@@ -47,7 +47,7 @@ type At struct {
 func (t *Table) Snapshot(ctx context.Context, at At) (*manifest.Snapshot, error) {
 	switch {
 	case at.Snapshot != 0:
-		s, err := manifest.ReadSnapshot(ctx, t.store, t.path, at.Snapshot)
+		s, err := manifest.ReadStanding(ctx, t.store, t.path, at.Snapshot)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, t.noSnapshot(ctx, strconv.FormatInt(at.Snapshot, 10))
 		}

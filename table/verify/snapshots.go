@@ -17,7 +17,7 @@ import (
 	"sink/table/manifest"
 )
 
-// load reads the snapshots, or long-lived changelogs, of a folder by id, and checks the hints there.
+// load reads the snapshots, or long-lived changelogs, of a folder by id.
 func (c *checker) load(ctx context.Context, folder, prefix string) ([]*manifest.Snapshot, error) {
 	var all []*manifest.Snapshot
 	for name := range c.objects {
@@ -46,13 +46,32 @@ func (c *checker) load(ctx context.Context, folder, prefix string) ([]*manifest.
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b *manifest.Snapshot) int { return cmp.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// checkHints checks the hints of a folder, which has these snapshots or changelogs.
+func (c *checker) checkHints(ctx context.Context, folder string, all []*manifest.Snapshot) {
 	if len(all) > 0 {
 		c.checkHint(ctx, folder+"LATEST", all[len(all)-1].ID)
 		c.checkHint(ctx, folder+"EARLIEST", all[0].ID)
 	}
 	c.use(folder + "LATEST")
 	c.use(folder + "EARLIEST")
-	return all, nil
+}
+
+// withoutStrays reports the snapshots that are no part of the table, and returns the others.
+func (c *checker) withoutStrays(ctx context.Context, all []*manifest.Snapshot) ([]*manifest.Snapshot, error) {
+	_, strays, err := manifest.Snapshots(ctx, c.store, c.path)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(s *manifest.Snapshot) bool {
+		stray := slices.Contains(strays, s.ID)
+		if stray {
+			c.warn("snapshot-stray", fmt.Sprintf("snapshot %d", s.ID), "had expired and was made again by a writer that slept: no part of the table, expiry removes it")
+		}
+		return stray
+	}), nil
 }
 
 // checkHint: a hint beyond the truth breaks readers, one behind it only makes them list.

@@ -108,10 +108,15 @@ func (c *checker) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if snapshots, err = c.withoutStrays(ctx, snapshots); err != nil {
+		return err
+	}
 	changelogs, err := c.load(ctx, c.path.ChangelogDir(), "changelog-")
 	if err != nil {
 		return err
 	}
+	c.checkHints(ctx, c.path.SnapshotDir(), snapshots)
+	c.checkHints(ctx, c.path.ChangelogDir(), changelogs)
 	c.summary.Snapshots, c.summary.Changelogs = len(snapshots), len(changelogs)
 	c.checkOrder(snapshots, changelogs)
 	var before *live

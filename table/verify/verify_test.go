@@ -13,6 +13,7 @@ import (
 
 	"sink/table"
 	"sink/table/goldentest"
+	"sink/table/manifest"
 	"sink/table/object"
 )
 
@@ -101,6 +102,28 @@ func TestSound(t *testing.T) {
 	require.ErrorContains(t, err, "no snapshot 99")
 	_, err = Run(t.Context(), store, "none", Options{})
 	require.ErrorContains(t, err, "no schema")
+}
+
+// TestStray tells of a snapshot that had expired and was made again, and checks the others as if it were not there.
+func TestStray(t *testing.T) {
+	for _, back := range []int64{1, 2} {
+		store := unpack(t)["_sound"]
+		path := table.Path("expired")
+		first, _, err := manifest.Earliest(t.Context(), store, path)
+		require.NoError(t, err)
+		require.Greater(t, first, int64(2))
+		s, err := manifest.ReadSnapshot(t.Context(), store, path, first)
+		require.NoError(t, err)
+		s.ID -= back
+		s.BaseList, s.TotalRecords = "manifest-list-gone-0", s.TotalRecords+5
+		b, err := s.Encode()
+		require.NoError(t, err)
+		require.NoError(t, store.Create(t.Context(), path.Snapshot(s.ID), b))
+		summary, found := verify(t, store, path, Options{Replay: ReplayAll})
+		require.Zero(t, summary.Faults+summary.Orphans, "%v", found)
+		require.Equal(t, []string{"snapshot-stray"}, codes(found, Warning))
+		require.Positive(t, summary.Replayed)
+	}
 }
 
 // TestFailingStore: what is wrong with the store is an error, or a finding, never silence.
