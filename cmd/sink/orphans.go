@@ -9,6 +9,7 @@ import (
 
 	"sink/commit/expire"
 	"sink/table/manifest"
+	"sink/table/object"
 )
 
 func (a *app) orphansCommand() *cobra.Command {
@@ -26,7 +27,7 @@ func (a *app) orphansCommand() *cobra.Command {
 race. Without --delete they are only listed.
 
 Files that a writer has made but not committed yet look the same, so only files older than --older-than count. The sink commits no
-file older than an hour; other writers may take longer.`,
+file older than an hour; other writers may take longer. With --delete, ages go by the clock of the store if this machine's is ahead of it.`,
 		Example: `  sink orphans shop.orders -c sink.yaml
   sink orphans shop.orders -c sink.yaml --older-than 72h --delete`,
 		Args: oneTable,
@@ -47,7 +48,16 @@ file older than an hour; other writers may take longer.`,
 			if err != nil {
 				return err
 			}
-			found, err := e.Orphans(ctx, time.Now().Add(-age))
+			now := time.Now()
+			if remove && !noWriters {
+				// By a clock that runs ahead of the store's, what others are about to commit looks old.
+				theirs, err := object.Clock(ctx, store)
+				if err != nil {
+					return err
+				}
+				now = time.UnixMilli(min(now.UnixMilli(), theirs.UnixMilli()))
+			}
+			found, err := e.Orphans(ctx, now.Add(-age))
 			if err != nil {
 				return err
 			}
