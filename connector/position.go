@@ -18,6 +18,7 @@ import (
 func (w *worker) assign(ctx context.Context, logs map[table.TopicPartition]partitionLog) (offsets table.Offsets, err error) {
 	ended := w.do(ctx, func(ctx context.Context) {
 		w.settle()
+		w.keepFound(logs)
 		switch {
 		case w.problem() != nil:
 			maps.Copy(w.comeback.owed, logs)
@@ -28,6 +29,21 @@ func (w *worker) assign(ctx context.Context, logs map[table.TopicPartition]parti
 		}
 	})
 	return offsets, errors.Join(err, ended)
+}
+
+// keepFound has partitions that are here go on from where the table was found in them first: a scout finds a table again that was
+// stopped and comes back, at a record far behind those that no snapshot has.
+func (w *worker) keepFound(logs map[table.TopicPartition]partitionLog) {
+	for tp, log := range logs {
+		before := w.comeback.owed[tp]
+		if p := w.partitions[tp]; p != nil {
+			before = p.log
+		}
+		if before.found != nil && log.found != nil && before.topicID == log.topicID {
+			log.found = before.found
+			logs[tp] = log
+		}
+	}
 }
 
 // begin takes over partitions from the table's newest snapshot on. It returns nothing when the table stops over what it finds.

@@ -24,8 +24,8 @@ import (
 //
 // What holds, beside the package's rules:
 //
-//  1. A table is fed from a partition without a gap from where it was found, or from what its snapshot says, whichever is
-//     later. It is registered, with that place as its durable one, before the scout's own place can pass it. So the group's
+//  1. A table is fed from a partition without a gap from where it was found first, or from what its snapshot says, whichever is
+//     later; one that was stopped and comes back is found again, which changes nothing. It is registered, with that place as its durable one, before the scout's own place can pass it. So the group's
 //     offset of a partition, the lowest of all, stands for: every record before it is in a snapshot or was wanted by nobody.
 //  2. That is what the scout goes on from after a restart, if the offset's metadata names this very rule of routing. Else it
 //     looks at the log from its start again; tables drop what they have. A table whose snapshot is named in the metadata is

@@ -297,8 +297,8 @@ func (i *instance) wait() {
 	if i.held && i.err != nil && strings.HasPrefix(i.err.Error(), "kafka: ") {
 		return // it was held when it began
 	}
-	if i.refused && errors.Is(i.err, flush.ErrMerge) {
-		return // it ended while a table waited to be tried again
+	if i.refused && i.err != nil && (errors.Is(i.err, flush.ErrMerge) || strings.Contains(i.err.Error(), ": look up its partitions: ")) {
+		return // it ended while a table waited to be tried again, over its files or over what the brokers said at the last try
 	}
 	if !i.dead {
 		require.NoError(i.w.t, i.err, "%s", i.name)
