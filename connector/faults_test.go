@@ -383,7 +383,9 @@ func TestRefusedConnections(t *testing.T) {
 				var down atomic.Bool
 				var dialled atomic.Int64
 				var p *process
+				started := make(chan struct{})
 				goAway := func() {
+					<-started
 					if !down.Swap(true) {
 						p.hangUp()
 					}
@@ -400,6 +402,7 @@ func TestRefusedConnections(t *testing.T) {
 				cfg := s.quickly(object.NewMem())
 				cfg.UntilEnd, cfg.Protocol = false, protocol
 				p = s.start(cfg)
+				close(started)
 				time.Sleep(30 * time.Second)
 				require.Positive(t, dialled.Load())
 				require.Less(t, dialled.Load(), int64(1000))
