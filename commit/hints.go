@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 	"strings"
 
 	"sink/table/manifest"
@@ -32,12 +31,9 @@ const hintTries = 4
 // finds another writer that raised it in between; readers of Paimon's own take a hint without a successor at its word.
 func (c *Committer) writeLatest(ctx context.Context, id int64) error {
 	for range hintTries {
-		raw, err := c.store.Get(ctx, c.path.Latest())
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("read LATEST: %w", err)
-		}
-		if now, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil && now >= id {
-			return nil
+		now, ok, err := manifest.ReadHint(ctx, c.store, c.path.Latest())
+		if err != nil || ok && now >= id {
+			return err
 		}
 		if err := manifest.WriteHint(ctx, c.store, c.path.Latest(), id); err != nil {
 			return err

@@ -55,7 +55,9 @@ file older than an hour; other writers may take longer. With --delete, ages go b
 				if err != nil {
 					return err
 				}
-				now = time.UnixMilli(min(now.UnixMilli(), theirs.UnixMilli()))
+				if theirs.Before(now) {
+					now = theirs
+				}
 			}
 			found, err := e.Orphans(ctx, now.Add(-age))
 			if err != nil {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
-	"strings"
 
 	"sink/table/manifest"
 )
@@ -60,12 +58,9 @@ func (e *Expirer) raiseEarliest(ctx context.Context, first int64) error {
 	if e.cfg.DryRun || first == 1 {
 		return nil
 	}
-	b, err := e.store.Get(ctx, e.path.Earliest())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read EARLIEST: %w", err)
-	}
-	if hint, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil && hint >= first {
-		return nil
+	hint, ok, err := manifest.ReadHint(ctx, e.store, e.path.Earliest())
+	if err != nil || ok && hint >= first {
+		return err
 	}
 	return manifest.WriteHint(ctx, e.store, e.path.Earliest(), first)
 }

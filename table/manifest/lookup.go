@@ -56,7 +56,7 @@ func readSnapshotFile(ctx context.Context, store object.Store, name string, id i
 // The hint LATEST is taken when its snapshot is there and the next one is not; else the folder is listed. Unlike Paimon
 // it is never believed about a snapshot that does not exist (format 8.1).
 func LatestSnapshot(ctx context.Context, store object.Store, path table.Path) (*Snapshot, error) {
-	if id, ok, err := readHint(ctx, store, path.Latest()); err != nil {
+	if id, ok, err := ReadHint(ctx, store, path.Latest()); err != nil {
 		return nil, err
 	} else if ok {
 		s, err := newestIf(ctx, store, path, id)
@@ -112,7 +112,7 @@ func EarliestLongLivedChangelog(ctx context.Context, store object.Store, path ta
 }
 
 func earliest(ctx context.Context, store object.Store, hint string, name func(int64) string, list func() ([]int64, error)) (int64, bool, error) {
-	id, ok, err := readHint(ctx, store, hint)
+	id, ok, err := ReadHint(ctx, store, hint)
 	if err != nil {
 		return 0, false, err
 	}
@@ -190,8 +190,8 @@ func listIDs(ctx context.Context, store object.Store, prefix string) ([]int64, e
 	return ids, nil
 }
 
-// readHint reads a hint file. What holds no number is no hint.
-func readHint(ctx context.Context, store object.Store, name string) (int64, bool, error) {
+// ReadHint reads a hint file; ok is false when there is none. What holds no number is no hint.
+func ReadHint(ctx context.Context, store object.Store, name string) (id int64, ok bool, err error) {
 	b, err := store.Get(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
@@ -199,7 +199,7 @@ func readHint(ctx context.Context, store object.Store, name string) (int64, bool
 	if err != nil {
 		return 0, false, fmt.Errorf("read hint %s: %w", name, err)
 	}
-	id, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
+	id, err = strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
 	return id, err == nil && id > 0, nil
 }
 

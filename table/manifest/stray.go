@@ -28,7 +28,7 @@ func Snapshots(ctx context.Context, store object.Store, path table.Path) (ids, s
 	if err != nil || len(ids) < 2 {
 		return ids, nil, err
 	}
-	hint, ok, err := readHint(ctx, store, path.Earliest())
+	hint, ok, err := ReadHint(ctx, store, path.Earliest())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +90,7 @@ func builtOn(ctx context.Context, store object.Store, path table.Path, id int64)
 // BelowEarliest reports whether an id lies below the hint EARLIEST, and the snapshot that the hint tells is there: a snapshot of
 // that id has expired, whatever lies in its place.
 func BelowEarliest(ctx context.Context, store object.Store, path table.Path, id int64) (bool, error) {
-	hint, ok, err := readHint(ctx, store, path.Earliest())
+	hint, ok, err := ReadHint(ctx, store, path.Earliest())
 	if err != nil || !ok || id >= hint {
 		return false, err
 	}
