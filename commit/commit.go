@@ -234,6 +234,12 @@ func (t *task) attempt(ctx context.Context) (stands bool, err error) {
 		t.discard(ctx, []string{t.path.Manifest(base.name)})
 		return false, err
 	}
+	if t.view.ours == nil && mine.progress != nil { // the first map: its pin is there before it, for who dies in between
+		if err := t.pin(ctx, mine.ID); err != nil {
+			t.discard(ctx, []string{t.path.Manifest(base.name)})
+			return false, err
+		}
+	}
 	won, err := t.create(ctx, mine)
 	if err != nil {
 		return false, err

@@ -19,6 +19,7 @@
 //	attempt: look at the newest snapshot   its map, the newest schema, bucket counts, live files
 //	         compare                       fenced? conflict? stale?
 //	         base list, snapshot-N         built on what was seen
+//	         pin                           if the group has no snapshot yet
 //	         create snapshot-N             only if absent
 //	         confirm                       snapshot-(N-1) is still what it was built on
 //	LATEST, and now and then the pin
@@ -48,8 +49,8 @@
 //  8. LATEST is written after all this, and never lowered. Our own look-up never believes a hint whose snapshot is missing.
 //  9. The tripwire: before each commit the newest snapshot that this Committer made is read again. Another in its place means
 //     a writer without a conditional create (Java on S3 without a lock), absence means a rollback: the table stops.
-//  10. Our newest snapshot is pinned by a consumer file. Why: when other jobs expire all of ours, nothing tells how far the
-//     table is.
+//  10. Our newest snapshot is pinned by a consumer file, and the first one before it is made. Why: when others expire all of ours, nothing
+//     tells how far the table is; and an instance may die between its first snapshot and what it writes after that.
 //
 // # What a compaction may do
 //

@@ -11,7 +11,7 @@ import (
 )
 
 // hints writes what helps readers find the newest snapshot, and the pin. Nothing rests on them: what fails is told in
-// the result.
+// the result. The first pin is another matter, see attempt.
 func (t *task) hints(ctx context.Context) {
 	id := t.result.SnapshotID
 	err := t.writeLatest(ctx, id)
@@ -65,12 +65,16 @@ func ConsumerID(user string) string {
 }
 
 // Pin writes the consumer file that keeps other jobs' expiry away from our newest snapshot, and so renews its age. Commit
-// does it by itself; an idle table needs it about once an hour.
+// does it by itself, for the group's first snapshot before it is there; an idle table needs it about once an hour.
 func (c *Committer) Pin(ctx context.Context) error {
 	if c.own == nil || c.own.progress == nil {
 		return nil
 	}
-	if err := manifest.WriteConsumer(ctx, c.store, c.path, ConsumerID(c.cfg.User), c.own.ID); err != nil {
+	return c.pin(ctx, c.own.ID)
+}
+
+func (c *Committer) pin(ctx context.Context, id int64) error {
+	if err := manifest.WriteConsumer(ctx, c.store, c.path, ConsumerID(c.cfg.User), id); err != nil {
 		return err
 	}
 	c.pinned = c.cfg.Now()

@@ -97,6 +97,42 @@ func TestConsumerExpiry(t *testing.T) {
 	require.EqualValues(t, 9, w.ids()[0])
 }
 
+// TestFirstMapStays: an instance that dies at any point of its first commit leaves a map that no expiry takes away, and so the next
+// one knows where to go on.
+func TestFirstMapStays(t *testing.T) {
+	from := table.Offsets{{Topic: "in"}: {Offset: 7}}
+	stood := 0
+	for n := 1; ; n++ {
+		w := newWorld(t, map[string]string{"snapshot.num-retained.min": "1", "snapshot.time-retained": "0"})
+		fault := object.NewFault(w.store, object.Rule{Nth: n, Effect: object.CrashAfter})
+		w.append(w.open("stranger", w.store))
+		first := w.delta()
+		first.Progress.Offsets = from
+		_, err := w.open("group", fault).Commit(t.Context(), first)
+		if fault.Fired() == 0 {
+			require.NoError(t, err)
+			break
+		}
+		newest, err := manifest.LatestSnapshot(t.Context(), w.store, w.path)
+		require.NoError(t, err)
+		stranger := w.open("stranger", w.store)
+		for range 3 {
+			w.pass(time.Minute)
+			w.append(stranger)
+			_, err = w.expirer(w.store).Run(t.Context())
+			require.NoError(t, err)
+		}
+		if newest.CommitUser != "group" {
+			continue // nothing of it was committed
+		}
+		stood++
+		state, err := w.committer().Resume(t.Context())
+		require.NoError(t, err, "dead after change %d", n)
+		require.Equal(t, from, state.Progress.Offsets)
+	}
+	require.NotZero(t, stood)
+}
+
 // TestLongLivedChangelogs: with a longer retention of their own changelogs live on in their folder.
 func TestLongLivedChangelogs(t *testing.T) {
 	for _, producer := range []string{"input", "none"} {

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sink/commit"
-	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
 )
@@ -158,11 +157,7 @@ func (w *world) sleeper(id int64, wentOn bool) (arrive func()) {
 		}
 		return nil
 	}
-	cfg := w.config()
-	cfg.Store = l
-	c, err := commit.Open(w.t.Context(), cfg)
-	require.NoError(w.t, err)
-	_, err = c.Commit(ctx, table.Delta{Added: []table.File{w.file("data-", 0)}, Changelog: []table.File{w.file("changelog-", 0)}})
+	_, err := w.open("group", l).Commit(ctx, w.delta())
 	if wentOn {
 		require.NoError(w.t, err)
 	} else {

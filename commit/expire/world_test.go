@@ -73,8 +73,20 @@ func (w *world) config() commit.Config {
 	}
 }
 
-func (w *world) committer() *commit.Committer {
-	c, err := commit.Open(context.Background(), w.config())
+func (w *world) committer() *commit.Committer { return w.open("group", w.store) }
+
+func (w *world) open(user string, store object.Store) *commit.Committer {
+	cfg := w.config()
+	cfg.User, cfg.Store = user, store
+	if fault, ok := store.(*object.Fault); ok {
+		cfg.Now = func() time.Time { // nobody waits long for a store that is gone
+			if fault.Fired() > 0 {
+				w.pass(2 * commit.DefaultPatience)
+			}
+			return w.clock()
+		}
+	}
+	c, err := commit.Open(context.Background(), cfg)
 	require.NoError(w.t, err)
 	return c
 }
@@ -106,13 +118,21 @@ func (w *world) file(prefix string, level int32) table.File {
 	}
 }
 
-// append commits a data file and a changelog file.
-func (w *world) append(c *commit.Committer) {
-	d := table.Delta{Added: []table.File{w.file("data-", 0)}}
+// delta makes a data file and a changelog file, whose row is the newest.
+func (w *world) delta() table.Delta {
+	f := w.file("data-", 0)
+	f.MinSeq = int64(w.serial())
+	f.MaxSeq = f.MinSeq
+	d := table.Delta{Added: []table.File{f}, Progress: table.Progress{MaxSequence: f.MaxSeq}}
 	if w.s.Option("changelog-producer") == "input" {
 		d.Changelog = []table.File{w.file("changelog-", 0)}
 	}
-	_, err := c.Commit(context.Background(), d)
+	return d
+}
+
+// append commits a delta.
+func (w *world) append(c *commit.Committer) {
+	_, err := c.Commit(context.Background(), w.delta())
 	require.NoError(w.t, err)
 }
 
