@@ -387,8 +387,12 @@ func (w *worker) takes(p *partition, a *ahead, read *reading, rec *kgo.Record, t
 	if !w.cfg.Deduplicate {
 		return true
 	}
-	repeat, err := p.repeats(&a.sources[read.source], read.op, rec.Key)
-	return !repeat && err == nil // else the worker says what becomes of it
+	seen, repeat, err := p.sight(&a.sources[read.source], read.op, rec.Key)
+	if repeat || err != nil {
+		return false // the worker says what becomes of it
+	}
+	p.remember(&seen)
+	return true
 }
 
 // letGo gives back what a run holds, taken or not.

@@ -123,10 +123,16 @@ func (w *worker) handle(p *partition, rec *kgo.Record) error {
 	} else {
 		err = w.take(p, deleted)
 	}
-	if err == nil {
-		return nil
+	if err != nil {
+		err = w.judge(rec, err)
 	}
-	return w.judge(rec, err)
+	if seen := &w.intake.sighted; seen.position.Known() {
+		if err == nil {
+			p.remember(seen)
+		}
+		*seen = sighting{}
+	}
+	return err
 }
 
 // toRecord describes a record for a decoder.
@@ -224,6 +230,12 @@ func (w *worker) take(p *partition, deleted []byte) error {
 		}
 		return w.loneTombstone(p)
 	case debezium.KindTruncate:
+		if w.cfg.Deduplicate {
+			if repeat, err := w.repeated(p); repeat || err != nil {
+				w.skipIf(repeat, "repeated")
+				return err
+			}
+		}
 		return w.truncate(p)
 	default:
 		w.skip(f.Kind.String())

@@ -14,7 +14,7 @@ import (
 var caseTests = map[string]string{
 	"U01 key change in halves, held back, as one update":          "TestKeyChange TestHeldPartition integration.TestKeyChange integration.TestKeyChangeOneUpdate",
 	"U03 order by arrival, never by clock, text or LSN":           "TestOrder integration.TestOrder",
-	"U05 Debezium sends events twice":                             "TestRepeats TestDeduplicate",
+	"U05 Debezium sends events twice":                             "TestRepeats TestDeduplicate TestRepeatedTruncate",
 	"U05 rows that Debezium reads again":                          "TestIncrementalSnapshot TestRereadIsTold",
 	"U06 tombstones and poor deletes":                             "TestPoorDeletes TestMarkerBeforeTombstone integration.TestPoorDeletes integration.TestTombstoneAfterRestart",
 	"U07 a delete of a partitioned table with the key only":       "TestPartitionedDelete",

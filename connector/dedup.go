@@ -19,48 +19,68 @@ type reached struct {
 	events   []uint64 // hashes of op and key
 }
 
-// repeated reports whether Debezium has sent the event at hand before.
+// sighting is an event of a source, by its place in the source's history; zero for one that has none, and is never taken for a repeat.
+type sighting struct {
+	source   string
+	position debezium.Position
+	millis   int64
+	event    uint64 // hash of op and key
+	beside   bool   // at the very position that its source has reached, else beyond
+}
+
+// repeated reports whether Debezium has sent the event at hand before. One that it has not is remembered when it has been handled (see
+// handle): a record that stops the table comes again, and so may one that has a checkpoint made of those before it.
 func (w *worker) repeated(p *partition) (bool, error) {
 	source, err := w.intake.frame.Source()
 	if err != nil {
 		return false, err
 	}
-	repeat, err := p.repeats(&source, w.intake.frame.Op, w.intake.record.Key)
+	seen, repeat, err := p.sight(&source, w.intake.frame.Op, w.intake.record.Key)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", w.at(), err)
+		return false, fmt.Errorf("%s: %w", w.at(), err)
 	}
-	return repeat, err
+	w.intake.sighted = seen
+	return repeat, nil
 }
 
-// repeats reports whether Debezium has sent an event before, and remembers one that it has not: it repeats what it had not yet
+// sight reports whether Debezium has sent an event before: it repeats what it had not yet
 // acknowledged when it was restarted. Only an event at or before the position that its source has reached in this partition can
-// be one. Rows of snapshots share one position, or have none: they are never taken for repeats.
-func (p *partition) repeats(source *debezium.Source, op debezium.Op, key []byte) (bool, error) {
+// be one. Rows of snapshots share one position, or have none: they are never taken for repeats. What is no repeat is to be
+// remembered.
+func (p *partition) sight(source *debezium.Source, op debezium.Op, key []byte) (seen sighting, repeat bool, err error) {
 	if source.Snapshot != debezium.SnapshotNone || !source.Position.Known() {
-		return false, nil
+		return sighting{}, false, nil
 	}
-	hash := eventHash(op, key)
+	seen = sighting{source: source.Name, position: source.Position, millis: source.TsMillis, event: eventHash(op, key)}
 	last := p.reached[source.Name]
 	if last == nil {
-		p.reached[source.Name] = &reached{source.Position, source.TsMillis, []uint64{hash}}
-		return false, nil
+		return seen, false, nil
 	}
 	order, comparable := source.Position.Compare(last.position)
 	switch {
 	case !comparable, order < 0 && source.TsMillis > last.millis:
-		return false, fmt.Errorf("the history of source %s has begun anew: position %s cannot follow %s (failover, RESET, a new server): deduplicate cannot tell repeats from new events; "+
+		return sighting{}, false, fmt.Errorf("the history of source %s has begun anew: position %s cannot follow %s (failover, RESET, a new server): deduplicate cannot tell repeats from new events; "+
 			"set deduplicate to none, or begin a new table", source.Name, source.Position, last.position)
-	case order < 0:
-		return true, nil
-	case order == 0:
-		if slices.Contains(last.events, hash) {
-			return true, nil
-		}
-		last.events = append(last.events, hash)
-	default:
-		last.position, last.millis, last.events = source.Position, source.TsMillis, append(last.events[:0], hash)
+	case order < 0, order == 0 && slices.Contains(last.events, seen.event):
+		return sighting{}, true, nil
 	}
-	return false, nil
+	seen.beside = order == 0
+	return seen, false, nil
+}
+
+// remember notes an event that was not there before.
+func (p *partition) remember(s *sighting) {
+	if !s.position.Known() {
+		return
+	}
+	switch last := p.reached[s.source]; {
+	case last == nil:
+		p.reached[s.source] = &reached{s.position, s.millis, []uint64{s.event}}
+	case s.beside:
+		last.events = append(last.events, s.event)
+	default:
+		last.position, last.millis, last.events = s.position, s.millis, append(last.events[:0], s.event)
+	}
 }
 
 // copyOf returns what sources have reached, to go back to.

@@ -25,6 +25,7 @@ type intake struct {
 	letters     []letter          // put aside since the last seal
 	letterBytes int64             // of their records
 	source      sourceMark        // of the record that was looked at last
+	sighted     sighting          // the record at hand, to be remembered when it is handled
 	passed      passedOver
 	rereads     rereads
 	// what identity returned last, and for which topic: it is asked for each update
