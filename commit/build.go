@@ -243,6 +243,7 @@ func (t *task) adopt(mine *seen, base *baseList) {
 	if mine.progress != nil {
 		v.ours, v.foreign, v.lost = mine, -1, nil
 		t.forgetOthers(t.delta.Progress.MaxSequence)
+		t.notedAll()
 	} else {
 		v.foreign = max(v.foreign, maxSequence(entries))
 	}

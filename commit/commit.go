@@ -75,6 +75,7 @@ type Committer struct {
 	own    *seen // the newest snapshot that this Committer resumed from or created; nil: none
 	view   view
 	others map[table.Bucket]int64 // see overtake.go
+	noted  int64                  // the snapshot up to which others has all; rows are numbered above what came before
 	pinned time.Time              // when the consumer file was last written
 
 	sleep func(context.Context, time.Duration) error

@@ -356,6 +356,38 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
+// Nor does it matter how the Committer comes to know: that another instance has committed since, its view was lost, or there is more than it
+// follows one by one. What it cannot know any more is refused, too.
+func TestOvertakenUnseen(t *testing.T) {
+	ctx := context.Background()
+	for name, between := range map[string]func(w *world, a, b *Committer){
+		"lost view": func(w *world, a, b *Committer) { w.commit(b, 1, 1); a.view = view{} },
+		"many commits": func(w *world, _, b *Committer) {
+			for range probeAhead + 1 {
+				w.commit(b, 1, 1)
+			}
+		},
+		"expired": func(w *world, a, b *Committer) {
+			w.commit(b, 1, 1)
+			w.expire(3)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).create(nil)
+			a, b := w.open(w.store), w.open(w.store)
+			r := w.commit(a, 0, 10) // numbers 0 to 9
+			w.foreign(manifest.Append, []table.File{w.file("data-java-0.parquet", 0, 1, 5, 500, 600)}, nil)
+			between(w, a, b)
+			_, err := a.Commit(ctx, w.next(r.Progress, 0, 10))
+			require.ErrorIs(t, err, ErrOvertaken)
+			s, err := a.Resume(ctx)
+			require.NoError(t, err)
+			_, err = a.Commit(ctx, w.next(table.Progress{Offsets: s.Progress.Offsets, MaxSequence: s.MaxSequence}, 0, 10))
+			require.NoError(t, err, "numbered anew")
+		})
+	}
+}
+
 // A commit costs the same in an old table as in a young one.
 func TestCostDoesNotGrow(t *testing.T) {
 	ctx := context.Background()

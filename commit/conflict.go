@@ -114,7 +114,7 @@ func (t *task) check(ctx context.Context) error {
 	if t.kind != manifest.Append {
 		return t.checkRewrite(ctx)
 	}
-	return t.checkOvertaken()
+	return t.checkOvertaken(ctx)
 }
 
 // checkSchemas tells whether the table still has the columns of the files that a checkpoint made: nobody would see the values of

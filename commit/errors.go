@@ -21,7 +21,8 @@ var (
 	// records with it.
 	ErrAltered = errors.New("a column was dropped")
 	// ErrOvertaken says that another writer has committed rows to a bucket of the delta whose sequence numbers are not below those of
-	// the delta's, which were given before: of a key in both, readers would take the other writer's row for the newer one.
+	// the delta's, which were given before: of a key in both, readers would take the other writer's row for the newer one. Or that it may
+	// have: snapshots have expired since.
 	ErrOvertaken = errors.New("another writer has numbered rows as this checkpoint does")
 	// ErrNotRescaled says that option bucket asks for another bucket count than a partition of the delta has. The same
 	// delta can be committed once the partition is rescaled.

@@ -2,7 +2,9 @@ package commit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 
 	"sink/table"
@@ -21,6 +23,7 @@ func (c *Committer) Ahead(ctx context.Context) (int64, error) {
 	if err := c.refresh(ctx); err != nil {
 		return -1, fmt.Errorf("look at table %s: %w", c.path, err)
 	}
+	c.notedAll()
 	highest := c.view.foreign
 	if c.view.ours != nil {
 		highest = max(highest, c.view.ours.progress.MaxSequence)
@@ -30,7 +33,7 @@ func (c *Committer) Ahead(ctx context.Context) (int64, error) {
 
 // noteOthers remembers the rows of another writer's snapshot.
 func (c *Committer) noteOthers(kind manifest.CommitKind, entries []manifest.Entry) {
-	if kind == manifest.Compact || c.schema.Append() {
+	if kind == manifest.Compact {
 		return
 	}
 	for i := range entries {
@@ -53,10 +56,42 @@ func (c *Committer) forgetOthers(number int64) {
 	maps.DeleteFunc(c.others, func(_ table.Bucket, highest int64) bool { return highest <= number })
 }
 
+// notedAll says that rows will be numbered above all that the view holds.
+func (c *Committer) notedAll() {
+	if c.view.newest != nil {
+		c.noted = c.view.newest.ID
+	}
+}
+
+// noteMissed remembers what others gave in the snapshots that this Committer has not followed one by one. Those are few: numbers are looked up
+// anew when the last look is old.
+func (t *task) noteMissed(ctx context.Context) error {
+	for t.view.newest != nil && t.noted < t.view.newest.ID {
+		id := t.noted + 1
+		s, err := t.read(ctx, id)
+		if err == nil && s.progress == nil {
+			var entries []manifest.Entry
+			entries, err = manifest.ReadDelta(ctx, t.store, t.path, s.Snapshot, nil)
+			t.noteOthers(s.CommitKind, entries)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w, or may have done so: snapshot %d has expired since", ErrOvertaken, id)
+		}
+		if err != nil {
+			return err
+		}
+		t.noted = id
+	}
+	return nil
+}
+
 // checkOvertaken tells whether another writer's rows would be taken for newer ones than the checkpoint's.
-func (t *task) checkOvertaken() error {
-	if len(t.others) == 0 {
+func (t *task) checkOvertaken(ctx context.Context) error {
+	if len(t.delta.Added) == 0 || t.schema.Append() {
 		return nil
+	}
+	if err := t.noteMissed(ctx); err != nil {
+		return err
 	}
 	for i := range t.delta.Added {
 		f := &t.delta.Added[i]

@@ -68,6 +68,7 @@ func (c *Committer) resume(ctx context.Context) (State, error) {
 			c.own = v.ours
 		}
 	}
+	c.notedAll()
 	s.Progress = cloneProgress(&s.Progress)
 	s.MaxSequence = max(s.Progress.MaxSequence, v.foreign)
 	return s, nil

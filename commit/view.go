@@ -119,6 +119,9 @@ func (c *Committer) refresh(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.noted >= old.ID {
+		c.noted = next.newest.ID
+	}
 	c.view = next
 	return nil
 }
@@ -381,7 +384,6 @@ func (c *Committer) foreignSequence(ctx context.Context, ours, newest *seen) (in
 			var entries []manifest.Entry
 			entries, err = manifest.ReadDelta(ctx, c.store, c.path, s.Snapshot, nil)
 			highest = max(highest, maxSequence(entries))
-			c.noteOthers(s.CommitKind, entries)
 		}
 		if errors.Is(err, fs.ErrNotExist) { // they expire under our hands
 			return c.scanSequence(ctx, newest)

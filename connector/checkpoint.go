@@ -287,6 +287,7 @@ func (w *worker) committed(f *flight) {
 	w.state.Progress = f.result.Progress
 	if w.writer != nil {
 		w.writer.Raise(f.result.Progress.MaxSequence)
+		w.looked = time.Now()
 	}
 	for tp, to := range f.to {
 		if p := w.partitions[tp]; p != nil {

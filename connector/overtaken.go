@@ -16,16 +16,20 @@ const maxOvertaken = 10
 // lookWithin is how long a look at the table may hold up the worker. Without it the commit tells.
 const lookWithin = 5 * time.Second
 
-// raise lifts the numbers of the rows to come above those of a table that others write, too. It does nothing while a checkpoint is under way,
-// which has the committer.
+// lookAfter is how old the last look at a table may be that nobody else is known to write.
+const lookAfter = time.Minute
+
+// raise lifts the numbers of the rows to come above those of a table that others write, too, or may have written since the last look. It does
+// nothing while a checkpoint is under way, which has the committer.
 func (w *worker) raise() {
-	if !w.company || w.committer == nil || w.flight != nil {
+	if w.committer == nil || w.flight != nil || !w.company && time.Since(w.looked) < lookAfter {
 		return
 	}
 	ctx, cancel := context.WithTimeout(w.c.life, lookWithin)
 	defer cancel()
 	if number, err := w.committer.Ahead(ctx); err == nil {
 		w.writer.Raise(number)
+		w.looked = time.Now()
 	}
 }
 

@@ -76,6 +76,7 @@ type worker struct {
 	moved      bool          // positions passed records of other tables since the last seal
 	since      time.Time     // when the first of them came
 	company    bool          // another writer gives rows to this table, see overtaken.go
+	looked     time.Time     // when the numbers of the table's rows were last known
 	overtaken  int           // checkpoints one after the other that were read again for it
 	timer      *time.Timer
 }

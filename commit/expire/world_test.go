@@ -88,6 +88,8 @@ func (w *world) open(user string, store object.Store) *commit.Committer {
 	}
 	c, err := commit.Open(context.Background(), cfg)
 	require.NoError(w.t, err)
+	_, err = c.Resume(context.Background())
+	require.NoError(w.t, err)
 	return c
 }
 
