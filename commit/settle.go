@@ -149,10 +149,15 @@ func (t *task) follows(ctx context.Context, mine *seen) (bool, error) {
 		return false, err
 	}
 	for _, id := range ids {
-		if gone && id == base.ID {
+		switch {
+		case gone && id == base.ID:
 			return false, fmt.Errorf("snapshot %d is listed but cannot be read", id)
-		}
-		if id != mine.ID { // newer: mine is an expired id made again; older: the table was rolled back
+		case id == mine.ID+1: // it came since
+			if next, err = t.read(ctx, id); err != nil {
+				return false, err
+			}
+			return t.isBaseOf(ctx, mine, next)
+		case id != mine.ID: // newer: mine is an expired id made again; older: the table was rolled back
 			return false, nil
 		}
 	}

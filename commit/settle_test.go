@@ -3,7 +3,10 @@ package commit
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
+	"iter"
+	"strconv"
 	"testing"
 	"time"
 
@@ -191,6 +194,60 @@ func TestBaseExpiresBeforeConfirmation(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+// Another writer may go on from the snapshot while it is being confirmed, also between the look at the next id and the listing.
+func TestGoneOnFromBeforeConfirmation(t *testing.T) {
+	ctx := context.Background()
+	for name, after := range map[string]func(w *world, b *Committer){
+		"ours follows": func(w *world, b *Committer) { w.commit(b, 1, 5) },
+		"a foreign one follows": func(w *world, b *Committer) {
+			w.foreign(manifest.Append, []table.File{w.file("data-java-1.parquet", 0, 1, 5, 0, 5)}, nil)
+		},
+	} {
+		for _, first := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, first %v", name, first), func(t *testing.T) {
+				w := newWorld(t).create(nil)
+				h := &hook{Store: w.store}
+				a, b := w.open(&interrupted{Store: h, h: h}), w.open(w.store)
+				d, id := w.delta(0, -1, 10, -1), int64(1)
+				if !first {
+					d, id = w.next(w.commit(a, 0, 10).Progress, 0, 10), 2
+				}
+				created := false
+				h.before = func(op, name string) error {
+					switch {
+					case op == "create" && name == w.path.Snapshot(id):
+						created = true
+					case created && !first && op == "get" && name == w.path.Snapshot(1):
+						require.NoError(t, w.store.Delete(ctx, name)) // the base expires
+					case created && op == "list":
+						created = false
+						after(w, b)
+					}
+					return nil
+				}
+				r, err := a.Commit(ctx, d)
+				require.NoError(t, err)
+				require.EqualValues(t, id, r.SnapshotID)
+				require.False(t, created, "it has listed the snapshots")
+				require.Contains(t, w.names("snapshot/snapshot-"), strconv.FormatInt(id, 10))
+			})
+		}
+	}
+}
+
+// interrupted tells the hook of listings, too.
+type interrupted struct {
+	object.Store
+	h *hook
+}
+
+func (i *interrupted) List(ctx context.Context, prefix string) iter.Seq2[object.Info, error] {
+	if err := i.h.call("list", prefix); err != nil {
+		return func(yield func(object.Info, error) bool) { yield(object.Info{}, err) }
+	}
+	return i.Store.List(ctx, prefix)
 }
 
 // A table that is dropped, or rolled back, while a snapshot is on its way.
