@@ -161,8 +161,12 @@ func (t *task) follows(ctx context.Context, mine *seen) (bool, error) {
 			return false, nil
 		}
 	}
-	if base == nil {
-		return true, nil
+	if base == nil { // the first one, unless the table was dropped and made anew: its files went with it
+		err := t.checkTable(ctx)
+		if errors.Is(err, ErrGone) {
+			return false, nil
+		}
+		return err == nil, err
 	}
 	// Mine is alone. Either expiry took the base, or someone dropped the table: then what this task wrote before it last saw
 	// the base went with it.

@@ -372,6 +372,27 @@ func TestTableGoneBetweenCommits(t *testing.T) {
 		_, err := a.Commit(ctx, w.delta(0, -1, 10, -1))
 		require.ErrorIs(t, err, ErrGone)
 	})
+	// The delta's files, and its manifests, went with the table.
+	for name, filled := range map[string]bool{"made anew before the first create": false, "made anew and filled before the first create": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).create(nil)
+			h := &hook{Store: w.store}
+			a := w.open(h)
+			h.once("create", w.path.Snapshot(1), func() {
+				w.drop()
+				w.pass(time.Second)
+				w.create(nil)
+				if filled {
+					w.commit(w.open(w.store), 1, 3)
+				}
+			})
+			_, err := a.Commit(ctx, w.delta(0, -1, 10, -1))
+			require.ErrorIs(t, err, ErrGone)
+			require.Equal(t, map[bool][]string{true: {"1"}}[filled], w.names("snapshot/snapshot-"))
+			_, err = a.Resume(ctx)
+			require.ErrorIs(t, err, ErrGone)
+		})
+	}
 	t.Run("expired by others, who went on", func(t *testing.T) {
 		w, a, r := twoCommits(t)
 		b := w.open(w.store)

@@ -264,17 +264,18 @@ func (c *Committer) look(ctx context.Context) (view, error) {
 		return view{}, err
 	}
 	if !ok {
-		return view{foreign: -1}, c.checkTable(ctx)
+		return view{foreign: -1}, nil
 	}
 	return c.walkBack(ctx, id)
 }
 
 // checkOwn is the tripwire: the newest snapshot that this Committer made or resumed from is still there, unless it has
-// expired. latest is the newest id of the table, 0 for none.
+// expired. Where there is none to tell, the schema does: the table is the one whose files a delta names. latest is the newest id of the
+// table, 0 for none.
 func (c *Committer) checkOwn(ctx context.Context, latest int64) error {
 	own := c.own
 	if own == nil {
-		return nil
+		return c.checkTable(ctx)
 	}
 	if latest < own.ID {
 		if err := c.checkTable(ctx); err != nil {
@@ -298,7 +299,7 @@ func (c *Committer) checkOwn(ctx context.Context, latest int64) error {
 	if !ok || earliest < own.ID {
 		return c.rolledBack(own, latest)
 	}
-	return nil
+	return c.checkTable(ctx)
 }
 
 func (c *Committer) rolledBack(own *seen, latest int64) error {
