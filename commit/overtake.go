@@ -33,7 +33,7 @@ func (c *Committer) Ahead(ctx context.Context) (int64, error) {
 
 // noteOthers remembers the rows of another writer's snapshot.
 func (c *Committer) noteOthers(kind manifest.CommitKind, entries []manifest.Entry) {
-	if kind == manifest.Compact {
+	if kind == manifest.Compact || c.schema.Append() {
 		return
 	}
 	for i := range entries {

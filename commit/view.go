@@ -385,6 +385,7 @@ func (c *Committer) foreignSequence(ctx context.Context, ours, newest *seen) (in
 			var entries []manifest.Entry
 			entries, err = manifest.ReadDelta(ctx, c.store, c.path, s.Snapshot, nil)
 			highest = max(highest, maxSequence(entries))
+			c.noteOthers(s.CommitKind, entries) // rows of files that were made early are numbered already
 		}
 		if errors.Is(err, fs.ErrNotExist) { // they expire under our hands
 			return c.scanSequence(ctx, newest)
