@@ -239,11 +239,11 @@ func (t *task) adopt(mine *seen, base *baseList) {
 	foreign := t.view.newest != nil && t.view.newest.progress == nil
 	entries, _ := entriesOf(t.delta)
 	v := &t.view
+	t.rivals.follow(v.newest, mine)
 	v.newest = mine
 	if mine.progress != nil {
 		v.ours, v.foreign, v.lost = mine, -1, nil
-		t.forgetOthers(t.delta.Progress.MaxSequence)
-		t.notedAll()
+		t.rivals.forget(t.delta.Progress.MaxSequence)
 	} else {
 		v.foreign = max(v.foreign, maxSequence(entries))
 	}

@@ -74,9 +74,8 @@ type Committer struct {
 
 	own    *seen // the newest snapshot that this Committer resumed from or created; nil: none
 	view   view
-	others map[table.Bucket]int64 // see overtake.go
-	noted  int64                  // the snapshot up to which others has all; rows are numbered above what came before
-	pinned time.Time              // when the consumer file was last written
+	rivals rivals
+	pinned time.Time // when the consumer file was last written
 
 	sleep func(context.Context, time.Duration) error
 }
@@ -87,7 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Committer, error) {
 	if cfg.Store == nil || cfg.Path == "" || cfg.User == "" {
 		return nil, errors.New("commit: Store, Path and User are needed")
 	}
-	c := &Committer{cfg: cfg, store: cfg.Store, path: cfg.Path, sleep: sleep}
+	c := &Committer{cfg: cfg, store: cfg.Store, path: cfg.Path, rivals: rivals{anywhere: -1}, sleep: sleep}
 	if err := c.loadSchema(ctx); err != nil {
 		return nil, fmt.Errorf("open table %s: %w", cfg.Path, err)
 	}

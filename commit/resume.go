@@ -68,9 +68,14 @@ func (c *Committer) resume(ctx context.Context) (State, error) {
 			c.own = v.ours
 		}
 	}
-	c.notedAll()
+	if !c.rivals.begun { // no row is numbered yet: all will be above what the table holds
+		c.rivals.begun, c.rivals.known = true, v.newest
+	}
+	if err := c.catchUp(ctx); err != nil {
+		return State{}, err
+	}
 	s.Progress = cloneProgress(&s.Progress)
-	s.MaxSequence = max(s.Progress.MaxSequence, v.foreign)
+	s.MaxSequence = v.highest()
 	return s, nil
 }
 

@@ -119,9 +119,7 @@ func (c *Committer) refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.noted >= old.ID {
-		c.noted = next.newest.ID
-	}
+	c.rivals.follow(old, next.newest)
 	c.view = next
 	return nil
 }
@@ -183,8 +181,8 @@ func (c *Committer) advance(ctx context.Context, v *view, s *seen) error {
 	}
 	if s.progress == nil {
 		v.foreign = max(v.foreign, maxSequence(entries))
-		c.noteOthers(s.CommitKind, entries)
 	}
+	c.rivals.note(s, entries)
 	return nil
 }
 
@@ -379,22 +377,31 @@ func (c *Committer) foreignSequence(ctx context.Context, ours, newest *seen) (in
 		return c.scanSequence(ctx, newest)
 	}
 	highest := int64(-1)
-	for id := ours.ID + 1; id <= newest.ID; id++ {
-		s, err := c.read(ctx, id)
-		if err == nil {
-			var entries []manifest.Entry
-			entries, err = manifest.ReadDelta(ctx, c.store, c.path, s.Snapshot, nil)
-			highest = max(highest, maxSequence(entries))
-			c.noteOthers(s.CommitKind, entries) // rows of files that were made early are numbered already
-		}
-		if errors.Is(err, fs.ErrNotExist) { // they expire under our hands
-			return c.scanSequence(ctx, newest)
-		}
-		if err != nil {
-			return 0, err
-		}
+	err := c.between(ctx, ours.ID, newest.ID, func(_ *seen, entries []manifest.Entry) { highest = max(highest, maxSequence(entries)) })
+	if errors.Is(err, fs.ErrNotExist) { // they expire under our hands
+		return c.scanSequence(ctx, newest)
 	}
-	return highest, nil
+	return highest, err
+}
+
+// between gives what other writers changed in the snapshots after one id and up to another, in order. The error is fs.ErrNotExist if one of
+// them, or what it names, is gone.
+func (c *Committer) between(ctx context.Context, after, to int64, each func(*seen, []manifest.Entry)) error {
+	for id := after + 1; id <= to; id++ {
+		s, err := c.read(ctx, id)
+		if err != nil {
+			return err
+		}
+		if s.progress != nil {
+			continue
+		}
+		entries, err := manifest.ReadDelta(ctx, c.store, c.path, s.Snapshot, nil)
+		if err != nil {
+			return err
+		}
+		each(s, entries)
+	}
+	return nil
 }
 
 // scanSequence returns the highest sequence number in all manifests of a snapshot.
