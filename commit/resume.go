@@ -30,6 +30,8 @@ type State struct {
 	MaxSequence int64
 
 	NextCommitIdentifier int64
+
+	groups map[string]table.Offsets // of a fresh table: the newest maps of other groups of the sink, which the Committer keeps
 }
 
 // Resume reads the table anew and returns how far it is: the newest snapshot of this group, however many of other writers
@@ -57,6 +59,7 @@ func (c *Committer) resume(ctx context.Context) (State, error) {
 	s := State{
 		Schema: c.schema, Fresh: v.ours == nil, Progress: table.Progress{MaxSequence: -1},
 		ForeignMaxSequence: v.foreign, NextCommitIdentifier: c.nextIdentifier(),
+		groups: v.groups,
 	}
 	if v.newest != nil {
 		s.NewestID = v.newest.ID

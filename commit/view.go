@@ -35,6 +35,8 @@ type view struct {
 	foreign int64
 	// lost is why it cannot be told how far the table is, though Rebase may go on; nil as a rule.
 	lost error
+	// groups is, while ours is nil, the newest map of each other group of the sink by its name.
+	groups map[string]table.Offsets
 
 	lists   []manifest.ListEntry // the manifests of newest, base before delta
 	listed  bool                 // lists is known
@@ -317,12 +319,13 @@ func (c *Committer) walkBack(ctx context.Context, id int64) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := view{newest: newest, foreign: -1}
+	v := view{newest: newest, foreign: -1, groups: map[string]table.Offsets{}}
 	for s := newest; ; {
 		if s.progress != nil {
-			v.ours = s
+			v.ours, v.groups = s, nil
 			break
 		}
+		v.noteGroup(s)
 		if s.bad != nil {
 			v.lost = s.bad
 			break
@@ -332,8 +335,8 @@ func (c *Committer) walkBack(ctx context.Context, id int64) (view, error) {
 		}
 		prev, err := c.before(ctx, s)
 		if errors.Is(err, fs.ErrNotExist) {
-			v.lost = c.stateError(ErrHistory, hintRebase, "snapshots before %d have expired, and those from %d to %d are other writers'",
-				s.ID, s.ID, id)
+			v.lost = c.stateError(ErrHistory, hintRebase, "snapshots before %d have expired, and those from %d to %d are other writers'%s",
+				s.ID, s.ID, id, v.groupsText())
 			break
 		}
 		if err != nil {

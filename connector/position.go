@@ -65,6 +65,7 @@ func (w *worker) begin(ctx context.Context, logs map[table.TopicPartition]partit
 	}
 	maps.DeleteFunc(w.comeback.owed, func(tp table.TopicPartition, _ partitionLog) bool { _, taken := offsets[tp]; return taken })
 	w.publish(offsets)
+	w.tellSecondGroup(offsets)
 	return offsets, nil
 }
 

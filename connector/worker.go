@@ -63,22 +63,23 @@ type worker struct {
 	feeder    *worker // the scout that the records of the table come from; nil: the poll loop
 
 	// owned
-	committer  *commit.Committer // nil until the table exists; a checkpoint under way has it alone
-	state      commit.State
-	partitions map[table.TopicPartition]*partition
-	intake     *intake
-	schema     *table.Schema // that rows are bound to; nil until the table exists
-	writer     *flush.Writer // of schema
-	flight     *flight       // the checkpoint under way
-	unsettled  time.Time     // when the first of those began that were given up in a row without a certain outcome; zero: the last was not
-	records    int64         // applied since the last seal
-	givenUp    int64         // applied, and not committed when the process let go
-	moved      bool          // positions passed records of other tables since the last seal
-	since      time.Time     // when the first of them came
-	company    bool          // another writer gives rows to this table, see overtaken.go
-	looked     time.Time     // when the numbers of the table's rows were last known
-	overtaken  int           // checkpoints one after the other that were read again for it
-	timer      *time.Timer
+	committer   *commit.Committer // nil until the table exists; a checkpoint under way has it alone
+	state       commit.State
+	partitions  map[table.TopicPartition]*partition
+	intake      *intake
+	schema      *table.Schema // that rows are bound to; nil until the table exists
+	writer      *flush.Writer // of schema
+	flight      *flight       // the checkpoint under way
+	unsettled   time.Time     // when the first of those began that were given up in a row without a certain outcome; zero: the last was not
+	records     int64         // applied since the last seal
+	givenUp     int64         // applied, and not committed when the process let go
+	moved       bool          // positions passed records of other tables since the last seal
+	since       time.Time     // when the first of them came
+	secondGroup bool          // it has been told that another group has written the table, see secondgroup.go
+	company     bool          // another writer gives rows to this table, see overtaken.go
+	looked      time.Time     // when the numbers of the table's rows were last known
+	overtaken   int           // checkpoints one after the other that were read again for it
+	timer       *time.Timer
 }
 
 // partition is how far a worker has read one partition.

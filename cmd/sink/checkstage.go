@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"sink/commit"
 	"sink/connector"
 	"sink/table"
 	"sink/table/manifest"
@@ -26,6 +27,7 @@ type stage struct {
 	fresh  bool                           // no snapshot of ours says where it goes on
 	next   map[table.TopicPartition]int64 // where it goes on
 	from   string                         // the same in words
+	state  commit.State                   // of its newest snapshot; zero: there is no table yet
 	topics []string                       // whose records it has taken
 	taken  int64
 	play   *connector.Rehearsal
@@ -84,6 +86,7 @@ func (c *checker) checkProgress(ctx context.Context, s *stage, name string, topi
 			s.next[p.TopicPartition] = p.mapped.Offset
 		}
 	}
+	s.state = at.state
 	s.from = fmt.Sprintf("begins at the %s record", map[connector.Start]string{connector.Earliest: "first", connector.Latest: "next"}[c.settings.Start])
 	if s.fresh = at.state.Fresh; !s.fresh {
 		s.from = fmt.Sprintf("goes on from snapshot %d of %s", at.state.SnapshotID, at.state.Time.UTC().Format(time.RFC3339))
@@ -137,8 +140,29 @@ func keyText(s *table.Schema) string {
 	return "primary key " + strings.Join(s.PrimaryKeys, ", ")
 }
 
+// tellSecondGroup says whether the table would get again what another group has given to it.
+func (c *checker) tellSecondGroup(s *stage) {
+	if s.before == nil {
+		return
+	}
+	others := map[string]bool{}
+	for tp, offset := range s.next {
+		from := table.Cursor{Offset: offset}
+		if id := c.details[tp.Topic].ID; id != (kadm.TopicID{}) {
+			from.TopicID = fmt.Sprintf("%x", id[:])
+		}
+		for _, group := range s.state.ReadBefore(tp, from) {
+			others[group] = true
+		}
+	}
+	if text := connector.SecondGroup(s.before, c.cfg.Kafka.Group, others); text != "" {
+		c.say(checkNote, s.what, "%s", text)
+	}
+}
+
 // tell says what would come of the records that were taken.
 func (c *checker) tell(s *stage) {
+	c.tellSecondGroup(s)
 	if s.taken == 0 {
 		return
 	}

@@ -21,12 +21,17 @@ func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*.yaml")
 	require.NoError(t, err)
 	require.Len(t, files, 3)
+	groups := map[string]string{} // a second group on a table would write all of it again
 	for _, file := range append(files, "../../deploy/compose/sink.yaml") {
 		cfg, err := config.Load(file)
 		require.NoError(t, err)
 		settings, err := connectorConfig(cfg, zerolog.Nop())
 		require.NoError(t, err)
 		require.NotEmpty(t, settings.Tables, file)
+		if other, ok := groups[cfg.Warehouse]; ok && strings.HasPrefix(cfg.Warehouse, "file:") {
+			require.Equal(t, other, cfg.Kafka.Group, "%s shares its warehouse with another example", file)
+		}
+		groups[cfg.Warehouse] = cfg.Kafka.Group
 	}
 }
 
