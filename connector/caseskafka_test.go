@@ -410,31 +410,40 @@ func TestLettersOnce(t *testing.T) {
 
 // TestLettersAreMemory: what is put aside counts like rows do, for checkpoints and for the budget.
 func TestLettersAreMemory(t *testing.T) {
-	for name, limit := range map[string]func(*Config){
+	huge := strings.Repeat("not JSON", 20<<10)
+	limits := map[string]func(*Config){
 		"checkpoint": func(cfg *Config) { cfg.Checkpoint.Bytes = 1 << 20 },
 		"budget":     func(cfg *Config) { cfg.Memory = 2 << 20 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			onStage(t, func(t *testing.T) {
-				s, store := newStage(t, 1, crateTopic), object.NewMem()
-				cfg := s.quickly(store)
-				cfg.UntilEnd, cfg.Tables[0].OnError, cfg.Tables[0].Letters = false, DeadLetter, Letters{Path: "_dead"}
-				cfg.Kafka = append(cfg.Kafka, kgo.FetchMaxBytes(1<<20))
-				limit(&cfg)
-				p := s.start(cfg)
-				for range 100 {
-					s.emit(crateTopic, event{key: keyOf(1), value: strings.Repeat("not JSON", 20<<10)})
-				}
-				time.Sleep(time.Minute)
-				require.Greater(t, len(lettersIn(t, store, "_dead")), 60, "long before the interval")
-				if name == "budget" {
-					require.Less(t, p.c.Stats().MemoryPeak, int64(10<<20), "of 16 MiB")
-				}
-				require.NoError(t, p.end())
-				require.Len(t, lettersIn(t, store, "_dead"), 100)
-			})
-		})
 	}
+	for name, limit := range limits {
+		for in, bad := range map[string]event{
+			"value":   {key: keyOf(1), value: huge},
+			"headers": {key: keyOf(1), value: "not JSON", headers: headers("trace", huge)},
+		} {
+			t.Run(name+" of "+in, func(t *testing.T) { lettersAreMemory(t, limit, bad, name == "budget") })
+		}
+	}
+}
+
+func lettersAreMemory(t *testing.T, limit func(*Config), bad event, budget bool) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.Tables[0].OnError, cfg.Tables[0].Letters = false, DeadLetter, Letters{Path: "_dead"}
+		cfg.Kafka = append(cfg.Kafka, kgo.FetchMaxBytes(1<<20))
+		limit(&cfg)
+		p := s.start(cfg)
+		for range 100 {
+			s.emit(crateTopic, bad)
+		}
+		time.Sleep(time.Minute)
+		require.Greater(t, len(lettersIn(t, store, "_dead")), 60, "long before the interval")
+		if budget {
+			require.Less(t, p.c.Stats().MemoryPeak, int64(10<<20), "of 16 MiB")
+		}
+		require.NoError(t, p.end())
+		require.Len(t, lettersIn(t, store, "_dead"), 100)
+	})
 }
 
 // read returns all records of a topic.

@@ -44,6 +44,15 @@ type headerText struct {
 	Value []byte `json:"value"`
 }
 
+// sizeBytes is about what the letter takes in memory.
+func (l *letter) sizeBytes() int64 {
+	size := int64(len(l.Key)+len(l.Value)) + recordOverhead
+	for _, h := range l.Headers {
+		size += int64(len(h.Key)+len(h.Value)) + headerOverhead
+	}
+	return size
+}
+
 // putAside keeps a bad record for the next checkpoint.
 func (w *worker) putAside(rec *kgo.Record, reason string, cause error) {
 	l := letter{
@@ -54,7 +63,7 @@ func (w *worker) putAside(rec *kgo.Record, reason string, cause error) {
 		l.Headers = append(l.Headers, headerText{Key: h.Key, Value: slices.Clone(h.Value)})
 	}
 	w.intake.letters = append(w.intake.letters, l)
-	w.intake.letterBytes += int64(len(rec.Key)+len(rec.Value)) + recordOverhead
+	w.intake.letterBytes += l.sizeBytes()
 	w.counters.update(func(s *TableStats) { s.DeadLetters++ })
 }
 

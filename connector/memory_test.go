@@ -206,3 +206,18 @@ func TestTablesTakeTurns(t *testing.T) {
 		}
 	})
 }
+
+// TestHeadersAreMemory: the headers of records that wait count like their keys and values.
+func TestHeadersAreMemory(t *testing.T) {
+	c := newConnector(t.Context(), Config{Memory: 64 << 20})
+	w := newWorker(c, &Table{}, "orchard.crate", "orchard.db/crate")
+	rec := &kgo.Record{Key: make([]byte, 10), Value: make([]byte, 100), Headers: headers("trace", strings.Repeat("x", 1<<20), "", "")}
+	w.enqueue(run{records: []*kgo.Record{rec, rec}})
+	used, _ := c.memory.inUse()
+	require.EqualValues(t, 2*(10+100+recordOverhead+5+(1<<20)+2*headerOverhead), used)
+	queued, _ := c.queued.inUse()
+	require.Equal(t, used, queued)
+	w.letGo(&w.queue[0])
+	used, _ = c.memory.inUse()
+	require.Zero(t, used)
+}

@@ -152,7 +152,7 @@ func (w *worker) pin() {
 // enqueue takes records for later; it never waits. The memory they hold counts until they are applied.
 func (w *worker) enqueue(r run) {
 	for _, rec := range r.records {
-		r.sizeBytes += int64(len(rec.Key)+len(rec.Value)) + recordOverhead
+		r.sizeBytes += sizeOf(rec)
 	}
 	w.c.memory.add(r.sizeBytes)
 	w.c.queued.add(r.sizeBytes)
@@ -163,8 +163,20 @@ func (w *worker) enqueue(r run) {
 	w.lookAhead()
 }
 
-// recordOverhead is what a kgo.Record costs beside its key and value, in bytes.
-const recordOverhead = 160
+// What a kgo.Record costs beside its key, value and headers, and a header beside its key and value, in bytes.
+const (
+	recordOverhead = 160
+	headerOverhead = 40
+)
+
+// sizeOf is about what a record takes in memory, in bytes.
+func sizeOf(rec *kgo.Record) int64 {
+	size := int64(len(rec.Key)+len(rec.Value)) + recordOverhead
+	for i := range rec.Headers {
+		size += int64(len(rec.Headers[i].Key)+len(rec.Headers[i].Value)) + headerOverhead
+	}
+	return size
+}
 
 func (w *worker) poke() {
 	select {
