@@ -32,6 +32,7 @@ func (c *Connector) clientOptions() []kgo.Opt {
 		kgo.OnPartitionsAssigned(c.assigned),
 		kgo.OnPartitionsRevoked(c.revoked),
 		kgo.OnPartitionsLost(c.lost),
+		kgo.ProducerBatchMaxBytes(maxLetter),
 		kgo.WithHooks(newDialPause()),
 	)
 	switch c.cfg.Protocol {

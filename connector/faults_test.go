@@ -224,7 +224,7 @@ func TestLettersAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := object.NewMem()
 		cfg := Table{Letters: Letters{Path: "_dead"}}
-		w := &worker{c: &Connector{cfg: Config{Store: store}}, cfg: &cfg, name: "d.t"}
+		w := &worker{c: newConnector(t.Context(), Config{Store: store}), cfg: &cfg, name: "d.t"}
 		first, second := letter{Table: "d.t", Topic: "t", Offset: 64, Reason: "r", Cause: "c", Value: []byte("v")}, letter{Table: "d.t", Topic: "t", Offset: 92, Reason: "r", Cause: "c", Value: []byte("v")}
 		require.NoError(t, w.deliver(t.Context(), []letter{first, second}))
 		require.NoError(t, w.deliver(t.Context(), []letter{first}))

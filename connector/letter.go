@@ -3,12 +3,14 @@ package connector
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 )
@@ -85,20 +87,31 @@ func (w *worker) deliver(ctx context.Context, letters []letter) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(letterWriters)
 	for _, l := range letters {
-		group.Go(func() error {
-			name := fmt.Sprintf("%s/%s/%s-%d-%020d.json", strings.Trim(w.cfg.Letters.Path, "/"), w.name, l.Topic, l.Partition, l.Offset)
-			text, err := json.Marshal(l)
-			if err != nil {
-				return fmt.Errorf("dead letter %s: %w", name, err)
-			}
-			if err := w.c.cfg.Store.Put(ctx, name, append(text, '\n')); err != nil {
-				return fmt.Errorf("write dead letter %s: %w", name, err)
-			}
-			return nil
-		})
+		group.Go(func() error { return w.file(ctx, &l) })
 	}
 	return group.Wait()
 }
+
+// file writes a letter to a file of its own. It takes its part of the memory for files in the making.
+func (w *worker) file(ctx context.Context, l *letter) error {
+	name := fmt.Sprintf("%s/%s/%s-%d-%020d.json", strings.Trim(w.cfg.Letters.Path, "/"), w.name, l.Topic, l.Partition, l.Offset)
+	release, err := w.c.encoders.Take(ctx, letterTexts*l.sizeBytes())
+	if err != nil {
+		return err
+	}
+	defer release()
+	text, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("dead letter %s: %w", name, err)
+	}
+	if err := w.c.cfg.Store.Put(ctx, name, append(text, '\n')); err != nil {
+		return fmt.Errorf("write dead letter %s: %w", name, err)
+	}
+	return nil
+}
+
+// letterTexts is how often a letter's bytes are in memory while its file is made: JSON takes a third more, and is copied twice.
+const letterTexts = 4
 
 // letterWriters is how many letters of a table are written at the same time.
 const letterWriters = 16
@@ -125,21 +138,12 @@ func (w *worker) produce(ctx context.Context, letters []letter) error {
 			Headers: headers, Timestamp: time.Now(),
 		}
 	}
-	if err := w.c.send(ctx, records); err != nil {
+	err := w.c.outbox.send(ctx, w.cfg.Letters.Topic, records)
+	if errors.Is(err, kerr.MessageTooLarge) {
+		return fmt.Errorf("send dead letters to topic %s (dead-letter.topic): %w; raise max.message.bytes of that topic, or set dead-letter.path", w.cfg.Letters.Topic, err)
+	}
+	if err != nil {
 		return fmt.Errorf("send dead letters to topic %s (dead-letter.topic): %w", w.cfg.Letters.Topic, err)
 	}
 	return nil
-}
-
-// send produces records, and waits for the brokers no longer than the context lasts. The client is not told of its end: it cannot
-// take back what may have been written, and would try again without a pause. Closing it ends that.
-func (c *Connector) send(ctx context.Context, records []*kgo.Record) error {
-	sent := make(chan error, 1)
-	go func() { sent <- c.client.ProduceSync(context.WithoutCancel(ctx), records...).FirstErr() }()
-	select {
-	case err := <-sent:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -38,6 +38,7 @@ type Connector struct {
 	writers  *semaphore.Weighted // tables that are opened, changed or committed
 	maxAhead int                 // runs of a table that are read ahead, at most
 	upkeep   *semaphore.Weighted // one table at a time is compacted or expired
+	outbox   *outbox
 	offsets  *groupOffsets
 	goal     *goal         // nil unless UntilEnd
 	ready    chan struct{} // closed when all of the above is set and checked
@@ -69,7 +70,7 @@ func New(cfg Config) (*Connector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka client: %w", err)
 	}
-	c.client, c.admin = client, kadm.NewClient(client)
+	c.client, c.admin, c.outbox = client, kadm.NewClient(client), newOutbox(client, c.memory)
 	return c, nil
 }
 

@@ -74,7 +74,7 @@ func (p *plan) run(ctx context.Context, jobs []*job, chunks []*table.Batch, firs
 		if j.done || len(j.refs) == 0 {
 			continue
 		}
-		release, err := p.encoders.take(ctx, p.density.need(j.cells))
+		release, err := p.encoders.Take(ctx, p.density.need(j.cells))
 		if err != nil {
 			g.Go(func() error { return fmt.Errorf("flush %s: %w", p.where(j.bucket), context.Cause(ctx)) })
 			break

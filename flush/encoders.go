@@ -32,8 +32,8 @@ func NewEncoders(files, bytes int64) *Encoders {
 // perCore allows a file a core, whatever it needs.
 func perCore() *Encoders { return NewEncoders(int64(runtime.GOMAXPROCS(0)), math.MaxInt64) }
 
-// take waits until a file that needs so many bytes may be made, or ctx ends. release lets others go on.
-func (e *Encoders) take(ctx context.Context, need int64) (release func(), err error) {
+// Take waits until a file that needs so many bytes may be made, or ctx ends. release lets others go on.
+func (e *Encoders) Take(ctx context.Context, need int64) (release func(), err error) {
 	need = min(need, e.most)
 	if err = e.files.Acquire(ctx, 1); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func TestEncodersBoundMemory(t *testing.T) {
 	}
 	take := func(need int64) (release func()) {
 		t.Helper()
-		release, err := e.take(t.Context(), need)
+		release, err := e.Take(t.Context(), need)
 		require.NoError(t, err)
 		return release
 	}
@@ -70,7 +70,7 @@ func TestFlushLearnsDensity(t *testing.T) {
 	_, err = w.Seal().Flush(t.Context())
 	require.NoError(t, err)
 	require.Less(t, w.plan.density.need(cells)-encoderBytes, (before-encoderBytes)/2, "these rows compress")
-	release, err := w.plan.encoders.take(t.Context(), 1)
+	release, err := w.plan.encoders.Take(t.Context(), 1)
 	require.NoError(t, err)
 	release()
 }
