@@ -344,7 +344,7 @@ func TestBadRecords(t *testing.T) {
 			}
 			require.Len(t, keys, 4)
 			require.Equal(t, "not JSON", string(found[keys[3]].Value))
-			require.Equal(t, headers("trace", "abc", "trace", "\x00\xff"), found[keys[3]].Headers[8:])
+			require.Equal(t, headers("trace", "abc", "trace", "\x00\xff"), found[keys[3]].Headers[9:])
 		}
 		sc.table = func(m *Table) { m.OnError, m.Letters = DeadLetter, Letters{Topic: "sink.dead"} }
 		play(t, sc)
@@ -406,6 +406,40 @@ func TestLettersOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLettersOfTopicMadeAnew: a topic that is deleted and made anew counts from 0 again. Its letters replace none of those of the old one.
+func TestLettersOfTopicMadeAnew(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		cfg := s.quickly(store)
+		cfg.Tables[0].OnError, cfg.Tables[0].Letters = DeadLetter, Letters{Path: "_dead"}
+		ids := map[string]bool{}
+		for _, bad := range []string{"not JSON", "neither"} {
+			s.emit(crateTopic, event{key: keyOf(1), value: bad})
+			topics, err := s.admin.ListTopics(t.Context(), crateTopic)
+			require.NoError(t, err)
+			id := topics[crateTopic].ID
+			ids[fmt.Sprintf("%x", id[:])] = true
+			_, err = s.drain(cfg)
+			require.NoError(t, err)
+			_, err = s.admin.DeleteTopics(t.Context(), crateTopic)
+			require.NoError(t, err)
+			_, err = s.admin.CreateTopic(t.Context(), 1, 1, nil, crateTopic)
+			require.NoError(t, err)
+			s.client.PurgeTopicsFromClient(crateTopic) // and its id
+		}
+		require.Equal(t, []string{"0/0", "0/0"}, lettersIn(t, store, "_dead"))
+		for info, err := range store.List(t.Context(), "_dead/") {
+			require.NoError(t, err)
+			text, err := store.Get(t.Context(), info.Name)
+			require.NoError(t, err)
+			var l letter
+			require.NoError(t, json.Unmarshal(text, &l))
+			require.True(t, ids[l.TopicID], l.TopicID)
+			delete(ids, l.TopicID)
+		}
+	})
 }
 
 // TestLettersAreMemory: what is put aside counts like rows do, for checkpoints and for the budget.

@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
+
+	"sink/table"
 )
 
 // Letters is where records that are put aside go: a Kafka topic, or files in the store. One of the two is set.
@@ -30,6 +32,7 @@ type Letters struct {
 type letter struct {
 	Table     string       `json:"table"`
 	Topic     string       `json:"topic"`
+	TopicID   string       `json:"topic_id,omitempty"` // hex; empty where brokers know none
 	Partition int32        `json:"partition"`
 	Offset    int64        `json:"offset"`
 	Timestamp int64        `json:"timestamp"` // milliseconds since the epoch, of the Kafka record
@@ -64,6 +67,9 @@ func (w *worker) putAside(rec *kgo.Record, reason string, cause error) {
 	for _, h := range rec.Headers {
 		l.Headers = append(l.Headers, headerText{Key: h.Key, Value: slices.Clone(h.Value)})
 	}
+	if p := w.partitions[table.TopicPartition{Topic: rec.Topic, Partition: rec.Partition}]; p != nil {
+		l.TopicID = p.log.topicID
+	}
 	w.intake.letters = append(w.intake.letters, l)
 	w.intake.letterBytes += l.sizeBytes()
 	w.counters.update(func(s *TableStats) { s.DeadLetters++ })
@@ -94,7 +100,7 @@ func (w *worker) deliver(ctx context.Context, letters []letter) error {
 
 // file writes a letter to a file of its own. It takes its part of the memory for files in the making.
 func (w *worker) file(ctx context.Context, l *letter) error {
-	name := fmt.Sprintf("%s/%s/%s-%d-%020d.json", strings.Trim(w.cfg.Letters.Path, "/"), w.name, l.Topic, l.Partition, l.Offset)
+	name := fmt.Sprintf("%s/%s/%s.json", strings.Trim(w.cfg.Letters.Path, "/"), w.name, l.name())
 	release, err := w.c.encoders.Take(ctx, letterTexts*l.sizeBytes())
 	if err != nil {
 		return err
@@ -108,6 +114,16 @@ func (w *worker) file(ctx context.Context, l *letter) error {
 		return fmt.Errorf("write dead letter %s: %w", name, err)
 	}
 	return nil
+}
+
+// name is the record's: of one in a topic that was made anew, too, which has the offsets of the old one again. Brokers before Kafka 2.8 know
+// no topic ids (KIP-516).
+func (l *letter) name() string {
+	topic := l.Topic
+	if l.TopicID != "" {
+		topic += "-" + l.TopicID
+	}
+	return fmt.Sprintf("%s-%d-%020d", topic, l.Partition, l.Offset)
 }
 
 // letterTexts is how often a letter's bytes are in memory while its file is made: JSON takes a third more, and is copied twice.
@@ -129,6 +145,7 @@ func (w *worker) produce(ctx context.Context, letters []letter) error {
 			{Key: "sink.reason", Value: []byte(l.Reason)},
 			{Key: "sink.cause", Value: []byte(l.Cause)},
 			{Key: "sink.key", Value: l.Key},
+			{Key: "sink.topic-id", Value: []byte(l.TopicID)},
 		}
 		for _, h := range l.Headers {
 			headers = append(headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
