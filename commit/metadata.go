@@ -76,7 +76,7 @@ const (
 )
 
 // JudgeOffset tells what a group's committed offset means for a partition of the named table. mapped is the offset of
-// the table's newest map, or where the partition would begin if the map lacks it. Only metadata that names the very
+// the table's newest map, or where the partition would begin if the map lacks it, or less than any offset if only the group can tell. Only metadata that names the very
 // snapshot of the map moves the partition forward, and only forward. The group's offsets have to be read before the
 // state: an instance that commits in between would look like a rollback.
 func JudgeOffset(s State, name string, mapped, group int64, metadata string) Verdict {

@@ -122,7 +122,11 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 	latest := w.state.Fresh && w.c.cfg.Start == Latest && log.found == nil
 	fromEnd := latest && log.group.At < 0
 	if log.group.At >= 0 {
-		switch commit.JudgeOffset(w.state, w.name, p.next.Offset, log.group.At, log.group.Metadata) {
+		mapped := p.next.Offset
+		if latest {
+			mapped = begunAnywhere
+		}
+		switch commit.JudgeOffset(w.state, w.name, mapped, log.group.At, log.group.Metadata) {
 		case commit.OffsetForward:
 			p.next.Offset, p.next.Epoch = log.group.At, log.group.LeaderEpoch
 		case commit.OffsetRollback:
@@ -138,6 +142,10 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 	}
 	if fromEnd {
 		p.next.Offset = log.end
+	}
+	if p.next.Offset < log.start && latest {
+		return nil, fmt.Errorf("topic %s partition %d: the table has begun at offset %d (kafka.start: latest), but the log begins at %d: %d records are gone (retention, or deleted records); "+
+			"`kafka.start: earliest` begins with what is left, until the table has its first snapshot", tp.Topic, tp.Partition, p.next.Offset, log.start, log.start-p.next.Offset)
 	}
 	if p.next.Offset < log.start {
 		return nil, fmt.Errorf("topic %s partition %d: offset %d is wanted, but the log begins at %d: %d records are gone (retention, or deleted records); "+
@@ -200,6 +208,10 @@ func (w *worker) fixStart(ctx context.Context) error {
 	return err
 }
 
+// begunAnywhere stands for the offset of a map under `start: latest`, before there is one: the group's offset is where the table has begun, be it
+// the start of the log.
+const begunAnywhere = -1
+
 // beginning is where a partition of a table without a snapshot begins under `start: latest`: where its owner has begun, else
 // at the end.
 func (w *worker) beginning(tp table.TopicPartition, log partitionLog) table.Cursor {
@@ -207,7 +219,7 @@ func (w *worker) beginning(tp table.TopicPartition, log partitionLog) table.Curs
 		return p.next
 	}
 	at := table.Cursor{Offset: log.end, Epoch: -1, TopicID: log.topicID}
-	if log.group.At >= 0 && commit.JudgeOffset(w.state, w.name, log.start, log.group.At, log.group.Metadata) == commit.OffsetForward {
+	if log.group.At >= 0 && commit.JudgeOffset(w.state, w.name, begunAnywhere, log.group.At, log.group.Metadata) == commit.OffsetForward {
 		at.Offset = log.group.At
 	}
 	return at
