@@ -139,7 +139,7 @@ func (w *worker) readAhead() {
 		records := w.queue[i].records
 		w.mu.Unlock()
 
-		a.lane.read(w.c.life, records, a)
+		a.lane.read(w.patience.Load().ctx, records, a)
 		a.held = a.batch.SizeBytes() + int64(len(a.sources))*sourceBytes
 		w.c.memory.add(a.held)
 		w.mu.Lock()

@@ -2,12 +2,10 @@ package connector
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"sink/debezium"
@@ -75,6 +73,8 @@ func (w *worker) takeOne(p *partition, r *run, i int) bool {
 		w.cover() // the table ends right before the record, however it was cut into checkpoints
 	}
 	switch {
+	case errors.Is(err, errInterrupted) && w.c.life.Err() == nil:
+		w.readLater(r.tp, p.next)
 	case w.c.life.Err() != nil:
 		w.void() // the process lets go in the middle of the record: nothing after it may be applied
 	case !errors.Is(err, errReadAgain) && w.partitions[r.tp] == p:
@@ -122,6 +122,10 @@ func (w *worker) handle(p *partition, rec *kgo.Record) error {
 		err = w.scout.take(rec, table.TopicPartition{Topic: rec.Topic, Partition: rec.Partition})
 	} else {
 		err = w.take(p, deleted)
+	}
+	if errors.Is(err, errInterrupted) {
+		p.deleted = deleted
+		return err
 	}
 	if err != nil {
 		err = w.judge(rec, err)
@@ -246,31 +250,11 @@ func (w *worker) take(p *partition, deleted []byte) error {
 // decode frames the record. A registry that does not answer is waited for: no record is skipped for its sake.
 func (w *worker) decode() error {
 	decoder := w.decoder(w.intake.record.Topic)
-	if w.rehearses {
-		ctx, cancel := context.WithTimeout(w.c.life, rehearsalWaits)
-		defer cancel()
-		err := decoder.Frame(ctx, &w.intake.record, &w.intake.frame)
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("%s: the schema registry has not answered for its schema within %v; check registry.url", w.at(), rehearsalWaits)
-		}
+	err := decoder.Frame(w.patience.Load().ctx, &w.intake.record, &w.intake.frame)
+	if err == nil || isRecords(err) {
 		return err
 	}
-	err := decoder.Frame(w.c.life, &w.intake.record, &w.intake.frame)
-	if err == nil {
-		return nil
-	}
-	if _, bad := errors.AsType[*debezium.RecordError](err); bad {
-		return err
-	}
-	_, err = backoff.Retry(w.c.life, func() (struct{}, error) {
-		err := decoder.Frame(w.c.life, &w.intake.record, &w.intake.frame)
-		if _, bad := errors.AsType[*debezium.RecordError](err); bad {
-			return struct{}{}, backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(0), backoff.WithBackOff(retries()), backoff.WithNotify(w.degraded("ask the schema registry")))
-	w.recovered()
-	return err
+	return w.awaitRegistry(decoder, err)
 }
 
 // change buffers the rows of a change event.

@@ -37,7 +37,7 @@ var caseTests = map[string]string{
 	"U32 shadow tables of online schema changes":                  "TestGhostTopics TestGhostTables",
 	"U34 records that are no rows":                                "TestNotRows debezium.TestKinds debezium.TestJunk integration.TestNotRows",
 	"U35 one bad record in many":                                  "TestBadRecords TestHugeRecord TestLettersOnce integration.TestPoisonRecord",
-	"U36 trouble with the registry":                               "debezium.TestRegistry debezium.TestRegistryWaits debezium.TestSchemaIDs",
+	"U36 trouble with the registry":                               "debezium.TestRegistry debezium.TestRegistryAway debezium.TestSchemaIDs connector.TestRegistryComesBack connector.TestStopWhileRegistryIsAway",
 	"U36 a recursive type, another order of fields and a default": "debezium.TestAvroRecursive debezium.TestAvroByName",
 	"U38 letter case, and a computed day that is none of a week":  "TestLetterCase TestInferLetterCase TestComputedPartition TestMatches compute.TestColumns",
 }

@@ -27,7 +27,9 @@ type intake struct {
 	source      sourceMark        // of the record that was looked at last
 	sighted     sighting          // the record at hand, to be remembered when it is handled
 	passed      passedOver
-	rereads     rereads
+	// when it was told last that the schema registry does not answer; zero: since it has
+	registryTold time.Time
+	rereads      rereads
 	// what identity returned last, and for which topic: it is asked for each update
 	identityOf, identity string
 }

@@ -16,6 +16,7 @@ import (
 // assign takes over partitions: their positions come from the table's newest snapshot. It returns where each begins; a
 // table that has stopped wants none. The error is the context's: anything else is tried again or stops the table.
 func (w *worker) assign(ctx context.Context, logs map[table.TopicPartition]partitionLog) (offsets table.Offsets, err error) {
+	defer w.hurry()()
 	ended := w.do(ctx, func(ctx context.Context) {
 		w.settle()
 		w.keepFound(logs)
@@ -228,6 +229,7 @@ func (w *worker) beginning(tp table.TopicPartition, log partitionLog) table.Curs
 // revoke covers all that was read in a snapshot, then lets the partitions go. Should the process end first, what is
 // uncommitted goes, and the new owner reads it again.
 func (w *worker) revoke(ctx context.Context, tps []table.TopicPartition) {
+	defer w.hurry()()
 	_ = w.do(ctx, func(context.Context) {
 		for w.applyNext() {
 		}
@@ -245,6 +247,7 @@ func (w *worker) revoke(ctx context.Context, tps []table.TopicPartition) {
 // lose drops what is uncommitted: the partitions are somebody else's already.
 func (w *worker) lose(ctx context.Context, tps []table.TopicPartition) {
 	w.refuse(tps)
+	defer w.hurry()()
 	_ = w.do(ctx, func(context.Context) {
 		if w.scout != nil {
 			w.scout.leave(tps, func(fed *worker, own []table.TopicPartition) { fed.lose(ctx, own) })

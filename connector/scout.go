@@ -304,6 +304,10 @@ func (s *scout) take(rec *kgo.Record, tp table.TopicPartition) error {
 	last := f.pending
 	f.pending.w = nil
 	if err := s.w.decode(); err != nil {
+		if errors.Is(err, errInterrupted) {
+			f.pending = last
+			return err
+		}
 		if _, bad := errors.AsType[*debezium.RecordError](err); bad && s.foreign(rec.Topic) {
 			return s.unrouted(err)
 		}

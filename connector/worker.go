@@ -39,6 +39,7 @@ type worker struct {
 	path     table.Path
 	log      zerolog.Logger
 	counters *counters
+	patience atomic.Pointer[patience]
 	buffered atomic.Int64 // bytes of rows in buffers
 	inFlight atomic.Int64 // bytes of rows on their way to files
 	ended    chan struct{}
@@ -55,6 +56,7 @@ type worker struct {
 	durable  table.Offsets
 	mark     commit.Mark
 	spilling bool
+	hurries  int // of those who wait for the worker, see hurry
 
 	care      *caretaker
 	comeback  comeback
@@ -100,6 +102,7 @@ func newWorker(c *Connector, cfg *Table, name string, path table.Path) *worker {
 		intake: newIntake(), timer: time.NewTimer(time.Hour),
 	}
 	w.care, w.comeback = newCaretaker(w), newComeback(&c.cfg, cfg)
+	w.patience.Store(newPatience(c.life))
 	w.timer.Stop()
 	return w
 }

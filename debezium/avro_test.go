@@ -11,9 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/linkedin/goavro/v2"
 	"github.com/stretchr/testify/require"
@@ -132,12 +130,28 @@ func TestRegistry(t *testing.T) {
 	}
 	require.Equal(t, 1, fake.hits["/schemas/ids/77"])
 
-	// what is no registry, and what refuses us, makes no record bad
-	for id, answer := range map[int]string{80: "404 <html>nothing here</html>", 81: "401 no", 82: "400 what?", 83: "not JSON"} {
+	// what is no registry, and what refuses us, makes no record bad: the answers to a wrong path of Confluent's registry, of Apicurio's
+	// two APIs, and of any other server
+	for id, answer := range map[int]string{
+		80: "404 <html>nothing here</html>", 81: "401 no", 82: "400 what?", 83: "not JSON", 84: `404 {"error_code":404,"message":"HTTP 404 Not Found"}`,
+		85: `404 {"error_code":0,"message":"RESTEASY003210: Could not find resource"}`, 86: `404 {"error_code":404,"message":"RESTEASY003210","name":"NotFoundException"}`,
+		87: "404 ", 88: "{}", 89: `403 {"error_code":40301}`,
+	} {
 		fake.set(fmt.Sprintf("/schemas/ids/%d", id), answer)
 		_, err := r.schema(t.Context(), schemaID{id: int64(id)})
-		require.Error(t, err)
+		var failed *RegistryError
+		require.ErrorAs(t, err, &failed, answer)
+		require.False(t, failed.Passing, answer)
+		require.ErrorContains(t, err, "check registry.")
 		require.NotErrorAs(t, err, new(*valueError), answer)
+	}
+	for id, answer := range map[int]string{ // and those of a registry that has no such schema
+		70: `404 {"error_code":40403,"message":"Schema 70 not found"}`, 71: `404 {"error_code":404,"message":"","name":"ArtifactNotFoundException"}`,
+		72: `404 {"status":404,"title":"","name":"ContentNotFoundException"}`, 73: `404 {"error_code":40401,"message":"Subject not found."}`,
+	} {
+		fake.set(fmt.Sprintf("/schemas/ids/%d", id), answer)
+		_, err := r.schema(t.Context(), schemaID{id: int64(id)})
+		require.Equal(t, ReasonSchemaID, err.(*valueError).reason, answer)
 	}
 	for id, answer := range map[int]string{
 		90: asAnswer(`{"type":"record","name":"Node","fields":[{"name":"next","type":["null","Node"]}]}`, ""), 91: asAnswer("{", ""),
@@ -154,29 +168,41 @@ func TestRegistry(t *testing.T) {
 
 func errOf(_ *avroSchema, err error) error { return err }
 
-// TestRegistryWaits: a registry that is down is waited for.
-func TestRegistryWaits(t *testing.T) {
-	var waits atomic.Int32
-	fake := &fakeRegistry{answers: map[string]string{"/schemas/ids/78": "503 busy"}}
-	r := fake.serve(t, RegistryConfig{Waiting: func(err error, pause time.Duration) {
-		if strings.Contains(err.Error(), "503 Service Unavailable: busy") && waits.Add(1) == 2 {
-			fake.set("/schemas/ids/78", asAnswer(smallKey, ""))
+// TestRegistryAway: a registry that is down has not answered, and is asked anew by whoever asks again.
+func TestRegistryAway(t *testing.T) {
+	fake := &fakeRegistry{answers: map[string]string{"/schemas/ids/78": "503 busy", "/schemas/ids/79": "429 slowly"}}
+	r := fake.serve(t, RegistryConfig{})
+	for range 2 {
+		for id, says := range map[int64]string{78: "503 Service Unavailable: busy", 79: "429 Too Many Requests: slowly"} {
+			_, err := r.schema(t.Context(), schemaID{id: id})
+			var failed *RegistryError
+			require.ErrorAs(t, err, &failed)
+			require.True(t, failed.Passing)
+			require.ErrorContains(t, err, "schema registry http://127.0.0.1:")
+			require.ErrorContains(t, err, says)
 		}
-	}})
+	}
+	fake.set("/schemas/ids/78", asAnswer(smallKey, ""))
 	require.NoError(t, errOf(r.schema(t.Context(), schemaID{id: 78})))
-	require.EqualValues(t, 2, waits.Load())
 
-	ctx, cancel := context.WithCancel(t.Context())
-	fake.set("/schemas/ids/79", "500 broken")
-	done := make(chan error)
-	go func() { done <- errOf(r.schema(ctx, schemaID{id: 79})) }()
-	time.Sleep(20 * time.Millisecond)
+	// of several addresses one is enough
+	several, err := NewRegistry(RegistryConfig{URL: "http://127.0.0.1:1, " + r.urls[0]})
+	require.NoError(t, err)
+	t.Cleanup(several.Close)
+	require.NoError(t, errOf(several.schema(t.Context(), schemaID{id: 78})))
+	_, err = several.schema(t.Context(), schemaID{id: 79})
+	require.ErrorContains(t, err, "schema registry http://127.0.0.1:1,"+r.urls[0]+": dial tcp 127.0.0.1:1: ")
+	require.ErrorContains(t, err, "slowly")
+
+	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, <-done, context.Canceled)
+	_, err = r.schema(ended, schemaID{id: 79})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorAs(t, err, new(*RegistryError))
 	fake.set("/schemas/ids/79", asAnswer(smallKey, ""))
 	require.NoError(t, errOf(r.schema(t.Context(), schemaID{id: 79}))) // giving up is no answer
 
-	_, err := NewRegistry(RegistryConfig{URL: "localhost:8081"})
+	_, err = NewRegistry(RegistryConfig{URL: "localhost:8081"})
 	require.Error(t, err)
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,13 +25,11 @@ type RegistryConfig struct {
 	TLS      *tls.Config
 	// ContentIDs says that ids without a header are content ids of Apicurio's own API; else they are global ids, its default.
 	ContentIDs bool
-	// Waiting, if set, is told of each try that failed and will be repeated. It may be called by several goroutines.
-	Waiting func(err error, pause time.Duration)
 }
 
-// Registry is a client of a schema registry. It may be used by many goroutines and asks once for each id. A registry that
-// does not answer, or not well (429, 5xx), is asked again until the caller's context ends: a record is not bad because a
-// service is down. It opens no connection before the first question.
+// Registry is a client of a schema registry. It may be used by many goroutines and asks once for each id. When there is no answer to
+// the question, the error is a *RegistryError, and whoever asked asks again: a record is not bad because a service is down or because
+// the configuration names another. It opens no connection before the first question.
 type Registry struct {
 	cfg  RegistryConfig
 	urls []string
@@ -53,12 +50,10 @@ type schemaCall struct {
 
 // Bounds of the client's patience and trust.
 const (
-	registryTimeout   = 10 * time.Second // of one request
-	registryPause     = 100 * time.Millisecond
-	registryPauseMost = 10 * time.Second
-	registryBody      = 32 << 20
-	notFoundFor       = 30 * time.Second // how long an unknown id stays unknown
-	referenceDepth    = 16
+	registryTimeout = 10 * time.Second // of one request
+	registryBody    = 32 << 20
+	notFoundFor     = 30 * time.Second // how long an unknown id stays unknown
+	referenceDepth  = 16
 )
 
 // NewRegistry returns a client.
@@ -88,30 +83,23 @@ func (r *Registry) Asked() bool {
 	return len(r.schemas) > 0
 }
 
-// Ping asks the registry something harmless once, to see that it answers.
+// Ping asks the registry something harmless once, to see that it answers. The error is a *RegistryError, or the context's.
 func (r *Registry) Ping(ctx context.Context) error {
-	var errs []error
-	for _, base := range r.urls {
-		path := "/subjects"
-		if native(base) {
-			path = "/system/info"
-		}
-		if _, err := r.get(ctx, base, path); err != nil {
-			if _, again := errors.AsType[*againError](err); again {
-				err = fmt.Errorf("%w; check registry.url, and that it is reachable from here", err)
-			}
-			errs = append(errs, fmt.Errorf("schema registry %s: %w", base, err))
-			continue
-		}
-		return nil
+	path := "/subjects"
+	if native(r.urls[0]) {
+		path = "/system/info"
 	}
-	return errors.Join(errs...)
+	body, err := r.ask(ctx, path)
+	if errors.Is(err, errNotFound) || err == nil && !json.Valid(body) {
+		return &RegistryError{URL: r.cfg.URL, err: errNoRegistry}
+	}
+	return err
 }
 
 // native tells Apicurio's own API.
 func native(base string) bool { return strings.Contains(base, "/apis/registry/") }
 
-// schema returns the schema with an id. An id that the registry does not know gives a *valueError.
+// schema returns the schema with an id. An id that the registry does not know gives a *valueError, no answer a *RegistryError.
 func (r *Registry) schema(ctx context.Context, id schemaID) (*avroSchema, error) {
 	for {
 		r.mu.Lock()
@@ -120,7 +108,7 @@ func (r *Registry) schema(ctx context.Context, id schemaID) (*avroSchema, error)
 			c = &schemaCall{done: make(chan struct{})}
 			r.schemas[id] = c
 			r.mu.Unlock()
-			r.ask(ctx, id, c)
+			r.settle(ctx, id, c)
 			return c.schema, c.err
 		}
 		r.mu.Unlock()
@@ -129,7 +117,7 @@ func (r *Registry) schema(ctx context.Context, id schemaID) (*avroSchema, error)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if !c.transient() {
+		if _, none := errors.AsType[*RegistryError](c.err); none || !c.transient() {
 			return c.schema, c.err
 		}
 		// whoever asked gave up, which is no answer for others
@@ -158,8 +146,8 @@ func (c *schemaCall) transient() bool {
 	return c.err != nil && !errors.As(c.err, &bad)
 }
 
-// ask asks the registry, and settles the call.
-func (r *Registry) ask(ctx context.Context, id schemaID, c *schemaCall) {
+// settle asks the registry, and settles the call.
+func (r *Registry) settle(ctx context.Context, id schemaID, c *schemaCall) {
 	defer close(c.done)
 	text, references, err := r.fetch(ctx, id)
 	if err != nil {
@@ -206,7 +194,7 @@ func (r *Registry) fetch(ctx context.Context, id schemaID) (text string, referen
 		}
 		path = fmt.Sprintf("/ids/%s/%d?dereference=true&references=DEREFERENCE", ids, id.id)
 	}
-	body, err := r.wait(ctx, path)
+	body, err := r.ask(ctx, path)
 	if errors.Is(err, errNotFound) {
 		return "", nil, bad(ReasonSchemaID, "schema id %d is not in the registry", id.id)
 	}
@@ -214,9 +202,12 @@ func (r *Registry) fetch(ctx context.Context, id schemaID) (text string, referen
 		return "", nil, err
 	}
 	if native(r.urls[0]) {
+		if !json.Valid(body) {
+			return "", nil, r.noSchema(body)
+		}
 		return string(body), nil, nil
 	}
-	s, err := decodeSchema(body)
+	s, err := r.decode(body)
 	if err != nil {
 		return "", nil, err
 	}
@@ -224,10 +215,10 @@ func (r *Registry) fetch(ctx context.Context, id schemaID) (text string, referen
 	return s.Schema, references, err
 }
 
-func decodeSchema(body []byte) (*registrySchema, error) {
+func (r *Registry) decode(body []byte) (*registrySchema, error) {
 	var s registrySchema
-	if err := json.Unmarshal(body, &s); err != nil {
-		return nil, fmt.Errorf("schema registry: answer is no JSON: %w", err)
+	if err := json.Unmarshal(body, &s); err != nil || s.Schema == "" {
+		return nil, r.noSchema(body)
 	}
 	if s.SchemaType != "" && s.SchemaType != "AVRO" {
 		return nil, bad(ReasonSchema, "schema type %s is not read; have the converter write Avro or JSON", s.SchemaType)
@@ -246,14 +237,14 @@ func (r *Registry) references(ctx context.Context, s *registrySchema, seen map[r
 			continue
 		}
 		seen[key] = true
-		body, err := r.wait(ctx, fmt.Sprintf("/subjects/%s/versions/%d", url.PathEscape(ref.Subject), ref.Version))
+		body, err := r.ask(ctx, fmt.Sprintf("/subjects/%s/versions/%d", url.PathEscape(ref.Subject), ref.Version))
 		if errors.Is(err, errNotFound) {
 			return nil, bad(ReasonSchemaID, "schema %s version %d, which is referred to, is not in the registry", ref.Subject, ref.Version)
 		}
 		if err != nil {
 			return nil, err
 		}
-		sub, err := decodeSchema(body)
+		sub, err := r.decode(body)
 		if err != nil {
 			return nil, err
 		}
@@ -266,49 +257,18 @@ func (r *Registry) references(ctx context.Context, s *registrySchema, seen map[r
 	return texts, nil
 }
 
-// wait asks until there is an answer.
-func (r *Registry) wait(ctx context.Context, path string) ([]byte, error) {
-	pause := registryPause
-	for try := 0; ; try++ {
-		base := r.urls[try%len(r.urls)]
+// ask asks one address after the other until one answers. The error is errNotFound, a *RegistryError or the context's.
+func (r *Registry) ask(ctx context.Context, path string) ([]byte, error) {
+	var failed *RegistryError
+	for _, base := range r.urls {
 		body, err := r.get(ctx, base, path)
-		var again *againError
-		if err == nil || !errors.As(err, &again) {
-			if err != nil && !errors.Is(err, errNotFound) {
-				err = fmt.Errorf("schema registry %s: %w", base, err)
-			}
+		if err == nil || errors.Is(err, errNotFound) || ctx.Err() != nil {
 			return body, err
 		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		wait := pause/2 + rand.N(pause)
-		if pause = min(pause*2, registryPauseMost); again.after > wait {
-			wait = again.after
-		}
-		if r.cfg.Waiting != nil {
-			r.cfg.Waiting(fmt.Errorf("schema registry %s%s: %w", base, path, err), wait)
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
-		}
+		failed = failed.and(base, err)
 	}
+	return nil, failed
 }
-
-var errNotFound = errors.New("not found")
-
-// againError is a failure that may pass.
-type againError struct {
-	err   error
-	after time.Duration // what the registry asks to wait
-}
-
-func (e *againError) Error() string { return e.err.Error() }
-func (e *againError) Unwrap() error { return e.err }
 
 // get asks once.
 func (r *Registry) get(ctx context.Context, base, path string) ([]byte, error) {
@@ -325,36 +285,26 @@ func (r *Registry) get(ctx context.Context, base, path string) ([]byte, error) {
 	}
 	res, err := r.http.Do(req)
 	if err != nil {
-		return nil, &againError{err: err}
+		if asked, ok := errors.AsType[*url.Error](err); ok {
+			err = asked.Err // the address is told anyway
+		}
+		return nil, &passingError{err: fmt.Errorf("%w; check registry.url, and that it is reachable from here", err)}
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, registryBody+1))
 	switch {
 	case err != nil:
-		return nil, &againError{err: err}
+		return nil, &passingError{err: err}
 	case len(body) > registryBody:
 		return nil, fmt.Errorf("answer is longer than %d bytes", registryBody)
 	case res.StatusCode == http.StatusOK:
 		return body, nil
-	case res.StatusCode == http.StatusNotFound && knowsError(body):
+	case res.StatusCode == http.StatusNotFound && knowsNot(body):
 		return nil, errNotFound
 	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
 		return nil, fmt.Errorf("%s; check registry.username and registry.password", res.Status)
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500:
-		return nil, &againError{err: fmt.Errorf("%s: %.200s", res.Status, body), after: retryAfter(res)}
+		return nil, &passingError{err: fmt.Errorf("%s: %s", res.Status, excerpt(body)), after: retryAfter(res)}
 	}
-	return nil, fmt.Errorf("%s: %.200s; check registry.url", res.Status, body)
-}
-
-// knowsError tells the answer of a registry from that of any other server, which must not make records bad.
-func knowsError(body []byte) bool {
-	var e struct {
-		Code int `json:"error_code"`
-	}
-	return json.Unmarshal(body, &e) == nil && e.Code != 0
-}
-
-// retryAfter reads how many seconds the registry asks to wait, within reason.
-func retryAfter(res *http.Response) time.Duration {
-	return min(time.Duration(max(atoi(res.Header.Get("Retry-After"), 0), 0))*time.Second, time.Minute)
+	return nil, fmt.Errorf("%s: %s; %w", res.Status, excerpt(body), errNoRegistry)
 }

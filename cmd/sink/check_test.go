@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -138,7 +140,20 @@ func TestCheckFindsWhatWouldStop(t *testing.T) {
 	code, stdout, _ := b.sink("", "check")
 	require.Equal(t, 1, code)
 	require.Regexp(t, `(?m)^fail +registry +schema registry http://127.0.0.1:1: .*; check registry.url, and that it is reachable from here`, stdout)
-	require.Regexp(t, `(?m)^fail +table a.avro +topic avro partition 0 offset 0: the schema registry has not answered`, stdout)
+	require.Regexp(t, `(?m)^fail +table a.avro +topic avro partition 0 offset 0: its schema: schema registry http://127.0.0.1:1: `, stdout)
+	// Another server at its address is no fault of the records, whatever the policy says of bad ones, and however the table is found.
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	for _, mapping := range []string{"topic: avro, table: a.avro", "topic: avro, table: 'a.${table}'"} {
+		for _, policy := range []string{"fail", "skip", "dead-letter"} {
+			b.config(fmt.Sprintf("on-error: %s\ndead-letter: {path: _dead}\nregistry: {url: '%s/api'}\ntables: [{%s}]", policy, other.URL, mapping))
+			code, stdout, _ := b.sink("", "check")
+			require.Equal(t, 1, code, stdout)
+			require.Regexp(t, `(?m)^fail +registry +schema registry http://[0-9.:]+/api: 404 Not Found: 404 page not found; there is no schema registry at this address: check registry.url, and the path in it$`, stdout)
+			require.Regexp(t, `(?m)^fail +tables? a\..* topic avro partition 0 offset 0: its schema: schema registry http://[0-9.:]+/api: 404`, stdout)
+			require.NotContains(t, stdout, "on-error")
+		}
+	}
 
 	// An option that Paimon does not have is kept, and told of.
 	b.config("tables: [{topic: shop.public.orders, table: a.b, options: {bukcet: 3}}]")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,6 +61,9 @@ func (c *checker) route(ctx context.Context, r *routes, topic string, starts, en
 	for _, rec := range records {
 		var f debezium.Frame
 		err := decoder.Frame(ctx, recordOf(rec), &f)
+		if _, none := errors.AsType[*debezium.RegistryError](err); none { // no record's fault, see checkRegistry
+			return fmt.Errorf("topic %s partition %d offset %d: its schema: %w", topic, rec.Partition, rec.Offset, err)
+		}
 		var source debezium.Source
 		if err == nil {
 			source, err = f.Source()
