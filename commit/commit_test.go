@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -310,6 +311,33 @@ func TestForeignSequence(t *testing.T) {
 	require.True(t, r.Foreign)
 	require.EqualValues(t, 910, r.Progress.MaxSequence, "the next number is above everybody's")
 	w.check()
+}
+
+// A look back for the group's newest snapshot may miss it: another instance makes a newer one, and the older ones expire under its hands.
+func TestExpiredWhileLookedAt(t *testing.T) {
+	for name, more := range map[string]int{"one newer": 0, "others after it": 3} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).create(nil)
+			other := func() {
+				w.foreign(manifest.Append, []table.File{w.file("data-java-"+strconv.Itoa(w.serial())+".parquet", 0, 1, 5, 0, 0)}, nil)
+			}
+			b := w.open(w.store)
+			w.commit(b, 1, 10)
+			other()
+			h := &hook{Store: w.store}
+			h.once("get", w.path.Snapshot(1), func() {
+				w.commit(b, 1, 10)
+				for range more {
+					other()
+				}
+				w.expire(2)
+			})
+			s, err := w.open(h).Resume(t.Context())
+			require.NoError(t, err)
+			require.EqualValues(t, 3, s.SnapshotID)
+			require.Equal(t, at(20), s.Progress.Offsets[part(1)])
+		})
+	}
 }
 
 // A commit costs the same in an old table as in a young one.

@@ -335,6 +335,9 @@ func (c *Committer) walkBack(ctx context.Context, id int64) (view, error) {
 		}
 		prev, err := c.before(ctx, s)
 		if errors.Is(err, fs.ErrNotExist) {
+			if err := c.checkNoneSince(ctx, id); err != nil {
+				return view{}, err
+			}
 			v.lost = c.stateError(ErrHistory, hintRebase, "snapshots before %d have expired, and those from %d to %d are other writers'%s",
 				s.ID, s.ID, id, v.groupsText())
 			break
@@ -350,6 +353,25 @@ func (c *Committer) walkBack(ctx context.Context, id int64) (view, error) {
 		}
 	}
 	return v, nil
+}
+
+// checkNoneSince tells whether this group has made no snapshot after id: ours expire when there is a newer one, and that may have come, and taken
+// the older ones with it, while they were looked at. Then the error is fs.ErrNotExist.
+func (c *Committer) checkNoneSince(ctx context.Context, id int64) error {
+	latest, _, err := manifest.Latest(ctx, c.store, c.path)
+	if err != nil {
+		return err
+	}
+	for id++; id <= latest; id++ {
+		s, err := c.read(ctx, id)
+		if err != nil {
+			return err
+		}
+		if s.progress != nil {
+			return fmt.Errorf("snapshot %d has been made while those before it were looked at: %w", id, fs.ErrNotExist)
+		}
+	}
+	return nil
 }
 
 // before reads the snapshot, or the long-lived changelog, before s. No map is taken from a snapshot of an id that has expired: a writer that

@@ -78,17 +78,15 @@ func LatestSnapshot(ctx context.Context, store object.Store, path table.Path) (*
 	return nil, fmt.Errorf("%s: snapshots vanish while they are looked up", path)
 }
 
-// newestIf returns a snapshot if it is there and has no successor, else nil.
+// newestIf returns a snapshot if it is there and has no successor, else nil. The successor is looked for first: one that expires in between is
+// not taken for one that was never made, since the older one has expired with it.
 func newestIf(ctx context.Context, store object.Store, path table.Path, id int64) (*Snapshot, error) {
+	succeeded, err := exists(ctx, store, path.Snapshot(id+1))
+	if succeeded || err != nil {
+		return nil, err
+	}
 	s, err := ReadSnapshot(ctx, store, path, id)
-	if err != nil {
-		return nil, ignoreAbsent(err)
-	}
-	_, err = store.Get(ctx, path.Snapshot(id+1))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
-	return nil, err
+	return s, ignoreAbsent(err)
 }
 
 // Latest returns the id of the newest snapshot; ok is false when there is none. See [LatestSnapshot].

@@ -26,6 +26,40 @@ func putSnapshot(t *testing.T, store object.Store, name string, id int64) {
 	require.NoError(t, store.Put(t.Context(), name, b))
 }
 
+// overtakingStore lets a table go on, and its older snapshots expire, between two calls.
+type overtakingStore struct {
+	object.Store
+	left   int // calls until then
+	goesOn func()
+}
+
+func (s *overtakingStore) Get(ctx context.Context, name string) ([]byte, error) {
+	if s.left--; s.left == -1 {
+		s.goesOn()
+	}
+	return s.Store.Get(ctx, name)
+}
+
+// TestLatestNeverGoesBack: whenever others go on and expire while LATEST is looked at, what is found is not below what was there before.
+func TestLatestNeverGoesBack(t *testing.T) {
+	for calls := range 4 {
+		mem := object.NewMem()
+		for id := int64(5); id <= 6; id++ {
+			putSnapshot(t, mem, testPath.Snapshot(id), id)
+		}
+		require.NoError(t, WriteHint(t.Context(), mem, testPath.Latest(), 5)) // its writer was slow
+		store := &overtakingStore{Store: mem, left: calls, goesOn: func() {
+			putSnapshot(t, mem, testPath.Snapshot(7), 7)
+			putSnapshot(t, mem, testPath.Snapshot(8), 8)
+			require.NoError(t, mem.Delete(t.Context(), testPath.Snapshot(5), testPath.Snapshot(6)))
+		}}
+		id, ok, err := Latest(t.Context(), store, testPath)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.GreaterOrEqual(t, id, int64(6), "after %d calls", calls)
+	}
+}
+
 func TestLatestAndEarliest(t *testing.T) {
 	for _, c := range []struct {
 		have                       string // ids
