@@ -141,8 +141,9 @@ type task struct {
 	checkpoint string // the random mark by which our snapshot is told from others
 	names      *table.ManifestNamer
 
-	rebase   bool // the delta's offsets replace the whole map
-	rescales bool // the delta gives whole partitions another bucket count
+	rebase   bool          // the delta's offsets replace the whole map
+	shown    table.Offsets // which is this one
+	rescales bool          // the delta gives whole partitions another bucket count
 
 	changes     changes  // delta and changelog manifests: written once for all attempts
 	shared      []string // their files

@@ -94,7 +94,12 @@ func (t *task) checkAge() error {
 // check tells whether the delta fits the table as the view has it.
 func (t *task) check(ctx context.Context) error {
 	v := &t.view
-	if !t.rebase && t.kind == manifest.Append {
+	switch {
+	case t.rebase:
+		if err := t.checkShown(); err != nil {
+			return err
+		}
+	case t.kind == manifest.Append:
 		if v.lost != nil {
 			return v.lost
 		}

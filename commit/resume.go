@@ -81,26 +81,3 @@ func (c *Committer) resume(ctx context.Context) (State, error) {
 	s.MaxSequence = v.highest()
 	return s, nil
 }
-
-// Rebase makes an empty snapshot whose map is exactly the given offsets, whatever the map was, also when no snapshot of
-// this group is left: the way on after a [StateError], once the user has said where to go on. What was learned of the
-// source is learned anew. Nothing else may be writing for this group.
-func (c *Committer) Rebase(ctx context.Context, offsets table.Offsets) (Result, error) {
-	t := c.newTask(&table.Delta{Progress: table.Progress{Offsets: offsets, MaxSequence: -1}})
-	t.rebase = true
-	c.own, c.view = nil, view{} // the tripwire has done its work
-	if err := c.reload(ctx); err != nil {
-		return Result{}, fmt.Errorf("rebase table %s: %w", c.path, err)
-	}
-	if v := &c.view; v.ours != nil {
-		t.delta.Progress.MaxSequence = v.ours.progress.MaxSequence
-	}
-	if c.view.newest != nil { // numbers of rolled back snapshots may live on in files: look at all
-		highest, err := c.scanSequence(ctx, c.view.newest)
-		if err != nil {
-			return Result{}, fmt.Errorf("rebase table %s: %w", c.path, err)
-		}
-		t.delta.Progress.MaxSequence = max(t.delta.Progress.MaxSequence, highest)
-	}
-	return t.run(ctx)
-}

@@ -315,55 +315,6 @@ func TestTableGoneBetweenCommits(t *testing.T) {
 	})
 }
 
-// Rebase is the way on, and says exactly where.
-func TestRebase(t *testing.T) {
-	ctx := context.Background()
-	w := newWorld(t).create(nil)
-	a := w.open(w.store)
-	w.commit(a, 0, 10)
-	w.commit(a, 1, 10)
-	w.rollback(1)
-	_, err := a.Resume(ctx)
-	require.ErrorIs(t, err, ErrRolledBack)
-	r, err := a.Rebase(ctx, table.Offsets{part(0): at(4)})
-	require.NoError(t, err)
-	require.EqualValues(t, 2, r.SnapshotID)
-	require.Equal(t, table.Offsets{part(0): at(4)}, r.Progress.Offsets)
-	s, err := w.open(w.store).Resume(ctx)
-	require.NoError(t, err)
-	require.Equal(t, r.Progress, s.Progress)
-	require.EqualValues(t, 9, s.MaxSequence)
-
-	// A history with gaps, and none of ours.
-	w.foreign(manifest.Append, []table.File{w.file("data-java-1.parquet", 0, 1, 5, 0, 77)}, nil)
-	w.expire(3)
-	b := w.open(w.store)
-	_, err = b.Resume(ctx)
-	require.ErrorIs(t, err, ErrHistory)
-	require.ErrorContains(t, err, "snapshots before 3 have expired")
-	_, err = b.Commit(ctx, w.delta(0, -1, 10, -1))
-	require.ErrorIs(t, err, ErrHistory)
-	r, err = b.Rebase(ctx, table.Offsets{part(0): at(50)})
-	require.NoError(t, err)
-	require.EqualValues(t, 4, w.mustSnapshot(4).CommitIdentifier, "above all that this group ever used")
-	require.EqualValues(t, 77, r.Progress.MaxSequence)
-	w.commit(b, 0, 10)
-
-	// A map that cannot be read.
-	broken := w.mustSnapshot(5)
-	broken.ID, broken.Properties[table.PropertyOffsets] = 6, "[{]"
-	raw, err := broken.Encode()
-	require.NoError(t, err)
-	require.NoError(t, w.store.Create(ctx, w.path.Snapshot(6), raw))
-	_, err = b.Commit(ctx, w.next(r.Progress, 0, 10))
-	require.ErrorIs(t, err, ErrBadProgress)
-	_, err = w.open(w.store).Resume(ctx)
-	require.ErrorIs(t, err, ErrBadProgress)
-	_, err = w.open(w.store).Rebase(ctx, table.Offsets{part(0): at(60)})
-	require.NoError(t, err)
-	w.commit(w.open(w.store), 0, 10)
-}
-
 // The map is found in the long-lived changelogs when the snapshots have expired.
 func TestResumeFromChangelogs(t *testing.T) {
 	ctx := context.Background()

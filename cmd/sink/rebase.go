@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"sink/commit"
 	"sink/table"
 )
 
@@ -94,8 +95,11 @@ func (r *rebase) run(ctx context.Context, a *app, yes bool) error {
 		if err := ask(a, fmt.Sprintf("Rebase table %s to these offsets? Type yes: ", r.name)); err != nil {
 			return err
 		}
+		if err := r.checkStopped(ctx); err != nil { // it may have been long
+			return err
+		}
 	}
-	return r.carryOut(ctx, a, target)
+	return r.carryOut(ctx, a, t.state.Progress.Offsets, target)
 }
 
 // parse reads --to.
@@ -252,12 +256,15 @@ func ask(a *app, question string) error {
 
 // carryOut makes the snapshot, then has the group forget its offsets: they name snapshots that may no longer be there, and
 // the new one counts alone.
-func (r *rebase) carryOut(ctx context.Context, a *app, target table.Offsets) error {
+func (r *rebase) carryOut(ctx context.Context, a *app, shown, target table.Offsets) error {
 	committer, err := r.open(ctx, r.name)
 	if err != nil {
 		return fmt.Errorf("table %s: %w", r.name, err)
 	}
-	result, err := committer.Rebase(ctx, target)
+	result, err := committer.Rebase(ctx, shown, target)
+	if errors.Is(err, commit.ErrFenced) {
+		return fmt.Errorf("%w; nothing was changed: stop every instance of the sink, then look again", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -272,3 +272,29 @@ func TestRebaseOfOtherTopic(t *testing.T) {
 		})
 	}
 }
+
+// TestRebaseWhileAsked has an instance start, and go on, while the question waits for its answer: what it commits is not taken back.
+func TestRebaseWhileAsked(t *testing.T) {
+	b := newBroker(t)
+	b.produce(400)
+	b.runToEnd()
+	b.produce(400)
+	answer := answerFunc(func() string {
+		b.runToEnd()
+		return "yes\n"
+	})
+	var stdout, stderr strings.Builder
+	code := Run(t.Context(), []string{"offsets", "rebase", "shop.orders", "-c", filepath.Join(b.dir, "sink.yaml")}, answer, &stdout, &stderr)
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr.String(), "the table has moved since it was looked at")
+	require.Contains(t, stderr.String(), "nothing was changed: stop every instance of the sink, then look again")
+	before := b.newest("shop.orders")
+	b.runToEnd()
+	require.Equal(t, before, b.newest("shop.orders"), "nothing is read again")
+	b.requireTrue()
+}
+
+// answerFunc is a terminal at which somebody answers.
+type answerFunc func() string
+
+func (f answerFunc) Read(p []byte) (int, error) { return copy(p, f()), nil }
