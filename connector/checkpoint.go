@@ -304,27 +304,6 @@ func (w *worker) committed(f *flight) {
 	}
 }
 
-// publish makes positions known as durable: no uncommitted row lies before them.
-func (w *worker) publish(offsets table.Offsets) {
-	w.mu.Lock()
-	maps.Copy(w.durable, offsets)
-	w.mu.Unlock()
-	w.counters.update(func(s *TableStats) {
-		for tp, cursor := range offsets {
-			lag, known := s.Positions[lagKey(tp)]
-			if !known {
-				lag = Lag{Topic: tp.Topic, Partition: tp.Partition, Position: cursor.Offset, End: -1}
-				if p := w.partitions[tp]; p != nil {
-					lag.End = p.log.end
-				}
-			}
-			lag.Committed = cursor.Offset
-			s.Positions[lagKey(tp)] = lag
-		}
-	})
-	w.c.offsets.changed()
-}
-
 // report counts a commit and logs it.
 func (w *worker) report(f *flight) {
 	var bytes int64

@@ -173,7 +173,9 @@ func (w *worker) trouble() error {
 func (w *worker) logsAnew() (map[table.TopicPartition]partitionLog, error) {
 	logs := maps.Clone(w.comeback.owed)
 	for tp, p := range w.partitions {
-		logs[tp] = p.log
+		log := p.log
+		log.skipped = w.skipped(tp, p)
+		logs[tp] = log
 	}
 	if len(logs) == 0 {
 		return nil, nil
@@ -189,7 +191,7 @@ func (w *worker) logsAnew() (map[table.TopicPartition]partitionLog, error) {
 			delete(logs, tp) // with its topic
 			continue
 		}
-		log.found, log.end = old.found, old.end
+		log.found, log.end, log.skipped = old.found, old.end, old.skipped
 		logs[tp] = log
 	}
 	return logs, nil

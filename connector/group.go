@@ -309,7 +309,8 @@ type partitionLog struct {
 	start, end int64  // first offset, and the last stable offset
 	partitions int    // of its topic
 	group      kadm.Offset
-	found      *found // where the table's scout is; nil: it has none
+	found      *found   // where the table's scout is; nil: it has none
+	skipped    *skipped // nil: this process knows of none
 }
 
 // describeLogs asks the brokers for the logs of the assigned partitions and the group's offsets in them.

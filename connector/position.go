@@ -65,7 +65,7 @@ func (w *worker) begin(ctx context.Context, logs map[table.TopicPartition]partit
 		offsets[tp] = p.next
 	}
 	maps.DeleteFunc(w.comeback.owed, func(tp table.TopicPartition, _ partitionLog) bool { _, taken := offsets[tp]; return taken })
-	w.publish(offsets)
+	w.publishAnew(offsets)
 	w.tellSecondGroup(offsets)
 	return offsets, nil
 }
@@ -94,9 +94,6 @@ func (w *worker) resume(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err == nil {
-		w.mu.Lock()
-		w.mark = commit.Mark{Table: w.name, Snapshot: w.state.SnapshotID, UUID: w.state.SnapshotUUID}
-		w.mu.Unlock()
 		w.counters.update(func(s *TableStats) { s.Snapshot, s.Committed = w.state.SnapshotID, w.state.Time })
 		err = w.open()
 	}
@@ -144,6 +141,10 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 	if fromEnd {
 		p.next.Offset = log.end
 	}
+	if log.skipped.follows(w.state.Progress.Offsets, tp) && log.skipped.to.TopicID == log.topicID && log.skipped.to.Offset > p.next.Offset {
+		p.next.Offset, p.next.Epoch = log.skipped.to.Offset, log.skipped.to.Epoch
+	}
+	p.log.skipped = nil // told once: it may come to be out of date
 	if p.next.Offset < log.start && latest {
 		return nil, fmt.Errorf("topic %s partition %d: the table has begun at offset %d (kafka.start: latest), but the log begins at %d: %d records are gone (retention, or deleted records); "+
 			"`kafka.start: earliest` begins with what is left, until the table has its first snapshot", tp.Topic, tp.Partition, p.next.Offset, log.start, log.start-p.next.Offset)
@@ -285,7 +286,7 @@ func (w *worker) restart(ctx context.Context) {
 	logs := map[table.TopicPartition]partitionLog{}
 	for tp, old := range w.partitions {
 		log := old.log
-		log.group.At = -1 // older than the snapshot that is read now
+		log.group.At, log.skipped = -1, w.skipped(tp, old) // the group's is older than the snapshot that is read now
 		logs[tp] = log
 	}
 	w.void()

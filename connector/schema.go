@@ -274,6 +274,7 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 	if err := w.problem(); err != nil {
 		return err
 	}
+	w.publishAnew(nil)
 	for _, p := range w.partitions { // another instance has made the table, and fixed where it begins
 		if p.isMapped && p.mapped.Offset != p.next.Offset {
 			w.restart(ctx)

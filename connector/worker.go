@@ -321,14 +321,6 @@ func (w *worker) isParked() bool {
 	return w.stopped != nil && w.parked
 }
 
-// durableAt returns how far a partition is committed in the table, and the snapshot that stands for it.
-func (w *worker) durableAt(tp table.TopicPartition) (table.Cursor, commit.Mark, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	at, ok := w.durable[tp]
-	return at, w.mark, ok
-}
-
 // uncommitted returns how many records are applied that no snapshot covers.
 func (w *worker) uncommitted() int64 {
 	if w.flight != nil {
