@@ -138,7 +138,7 @@ func (d *decoder) scalar(n *yaml.Node, at position, key string, dst reflect.Valu
 		text = d.expand(text, at, key)
 	}
 	if len(allowed) > 0 && !slices.Contains(allowed, text) {
-		d.problem(at, key, "%q is none of %s%s", text, strings.Join(allowed, ", "), didYouMean(text, allowed))
+		d.problem(at, key, "%q is none of %s%s", text, strings.Join(allowed, ", "), DidYouMean(text, allowed))
 		return
 	}
 	if _, ok := dst.Interface().(Path); ok {
@@ -266,7 +266,7 @@ func (d *decoder) named(n *yaml.Node, at position, key string, allowed []string)
 			continue
 		}
 		if len(allowed) > 0 && !slices.Contains(allowed, text) {
-			d.problem(value, elemKey, "%q is none of %s%s", text, strings.Join(allowed, ", "), didYouMean(text, allowed))
+			d.problem(value, elemKey, "%q is none of %s%s", text, strings.Join(allowed, ", "), DidYouMean(text, allowed))
 			continue
 		}
 		out = append(out, Named{Name: e.name, Text: text})

@@ -247,7 +247,7 @@ func (d *decoder) hint(name, key string, fields []field) string {
 			known = append(known, f.name+"-file", f.name+"-env")
 		}
 	}
-	if s := didYouMean(name, known); s != "" {
+	if s := DidYouMean(name, known); s != "" {
 		return s
 	}
 	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {

@@ -1,11 +1,19 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// didYouMean returns `; did you mean "x"?` for the candidate nearest to a misspelled name, or nothing when none is near.
-func didYouMean(name string, candidates []string) string {
+// DidYouMean returns `; did you mean "x"?` for the candidate nearest to a misspelled name, or nothing when none is near. One that has
+// the name as one of its words is nearest.
+func DidYouMean(name string, candidates []string) string {
 	best, least := "", len(name)/3+2
 	for _, c := range candidates {
+		if slices.Contains(strings.FieldsFunc(string(fold(c)), func(r rune) bool { return r == '-' || r == '.' }), string(fold(name))) {
+			return fmt.Sprintf("; did you mean %q?", c)
+		}
 		if d := editDistance(name, c); d < least {
 			best, least = c, d
 		}

@@ -46,7 +46,9 @@ func TestDuration(t *testing.T) {
 }
 
 func TestDidYouMean(t *testing.T) {
-	require.Equal(t, `; did you mean "start"?`, didYouMean("strat", []string{"group", "start"}))
-	require.Equal(t, `; did you mean "on-error"?`, didYouMean("ON_ERROR", []string{"on-truncate", "on-error"}))
-	require.Empty(t, didYouMean("zzz", []string{"group", "start"}))
+	require.Equal(t, `; did you mean "start"?`, DidYouMean("strat", []string{"group", "start"}))
+	require.Equal(t, `; did you mean "on-error"?`, DidYouMean("ON_ERROR", []string{"on-truncate", "on-error"}))
+	require.Equal(t, `; did you mean "debezium-avro"?`, DidYouMean("Avro", []string{"auto", "debezium-json", "debezium-avro"}))
+	require.Equal(t, `; did you mean "shop.public.orders"?`, DidYouMean("orders", []string{"order", "shop.public.orders"}))
+	require.Empty(t, DidYouMean("zzz", []string{"group", "start"}))
 }

@@ -176,10 +176,14 @@ func refusedBy(err error) error {
 
 // MissingTopic says why a topic that a mapping names is not among those of the brokers, which do not list what a user may
 // not see.
-func MissingTopic(ctx context.Context, admin *kadm.Client, topic string) error {
+func (c *Config) MissingTopic(ctx context.Context, admin *kadm.Client, topic string, there kadm.TopicDetails) error {
 	details, err := admin.ListTopics(ctx, topic)
 	if err = errors.Join(err, details[topic].Err); errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return refusedBy(kerr.TopicAuthorizationFailed)
 	}
-	return errors.New("is not there: Debezium makes a topic with its first event; check the name, or start the sink later, or use `topics:` with a pattern, which may match later")
+	nearest := ""
+	if c.DidYouMean != nil {
+		nearest = c.DidYouMean(topic, there.Names())
+	}
+	return fmt.Errorf("is not there: Debezium makes a topic with its first event; check the name, or start the sink later, or use `topics:` with a pattern, which may match later%s", nearest)
 }

@@ -52,6 +52,8 @@ type Config struct {
 	Protocol Protocol
 	Start    Start
 	Store    object.Store
+	// DidYouMean returns what to add to the message of a name that is not there, of the names that are; nil: nothing.
+	DidYouMean func(name string, there []string) string
 	// SingleWriter says that nobody else commits to the tables: see commit.Config.
 	SingleWriter bool
 	// Memory is for all that the process holds of records and rows, in bytes.

@@ -99,7 +99,7 @@ func (c *Connector) topics(ctx context.Context) ([]string, error) {
 	for _, t := range c.cfg.Tables {
 		for _, name := range t.Topics {
 			if d, ok := details[name]; !ok || d.Err != nil {
-				errs = errors.Join(errs, fmt.Errorf("topic %s (table %s): %w", name, t.Name, MissingTopic(ctx, c.admin, name)))
+				errs = errors.Join(errs, fmt.Errorf("topic %s (table %s): %w", name, t.Name, c.cfg.MissingTopic(ctx, c.admin, name, details)))
 			}
 		}
 	}
@@ -408,10 +408,18 @@ func (c *Connector) allStopped() bool {
 func (c *Connector) problems() error {
 	var errs error
 	for _, w := range c.allWorkers() {
-		errs = errors.Join(errs, w.trouble())
+		if err := w.trouble(); err != nil {
+			errs = errors.Join(errs, inOneLine{err})
+		}
 	}
 	return errs
 }
+
+// inOneLine is an error of one table among those of others: lines after its first would not say whose they are.
+type inOneLine struct{ error }
+
+func (e inOneLine) Error() string { return strings.ReplaceAll(e.error.Error(), "\n", "; ") }
+func (e inOneLine) Unwrap() error { return e.error }
 
 func (c *Connector) setWake(wake context.CancelFunc) {
 	c.mu.Lock()

@@ -35,7 +35,7 @@ const neverSet = ""
 // and compactions come about.
 var options = map[string]option{
 	// Where rows go.
-	"bucket":                 {kind: optionNumber, value: "-1", numbered: -2},
+	"bucket":                 {value: "-1"}, // see checkBuckets
 	"bucket-key":             {},
 	"bucket-function.type":   {value: bucketDefault, accepts: []string{bucketDefault, bucketMod, bucketHive}, refusal: "rows would go to the wrong buckets"},
 	"partition.default-name": {value: "__DEFAULT_PARTITION__"},

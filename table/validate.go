@@ -140,7 +140,11 @@ func (s *Schema) checkBuckets() (problems []error) {
 			return nil // checkKeys tells
 		}
 	}
-	if _, err := newBucketFunc(s.Option("bucket-function.type"), s.TypesOf(indexes), indexes); err != nil {
+	function := s.Option("bucket-function.type")
+	if !slices.Contains(options["bucket-function.type"].accepts, function) {
+		return nil // checkOptions tells
+	}
+	if _, err := newBucketFunc(function, s.TypesOf(indexes), indexes); err != nil {
 		problems = append(problems, err)
 	}
 	return problems

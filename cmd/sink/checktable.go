@@ -47,7 +47,7 @@ func (c *checker) checkMapping(ctx context.Context, t *connector.Table, details 
 	var topics []string
 	for _, name := range t.Topics {
 		if d, ok := details[name]; !ok || d.Err != nil {
-			c.say(checkFail, fmt.Sprintf("topic %s (table %s)", name, t.Name), "%v", connector.MissingTopic(ctx, c.admin, name))
+			c.say(checkFail, fmt.Sprintf("topic %s (table %s)", name, t.Name), "%v", c.settings.MissingTopic(ctx, c.admin, name, details))
 			continue
 		}
 		topics = append(topics, name)

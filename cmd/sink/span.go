@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"time"
+
+	"sink/config"
 )
 
 // span is a flag that takes a length of time, 0 or longer.
@@ -10,9 +12,9 @@ type span time.Duration
 
 // Set, String and Type make it a flag.
 func (s *span) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return errors.New("wants a duration such as 90s, 30m or 720h")
+	var d config.Duration // as the configuration file has them
+	if err := d.UnmarshalText([]byte(text)); err != nil {
+		return errors.New("wants a duration such as 90s, 30m, 12h or 30d")
 	}
 	*s = span(d)
 	return nil

@@ -66,7 +66,7 @@ func (a *app) tagCreateCommand() *cobra.Command {
 		Short: "Keep a snapshot under a name",
 		Long:  `Keep a snapshot, the newest unless --snapshot says another, under a name.`,
 		Example: `  sink tag create shop.orders 2024-q1 -c sink.yaml
-  sink tag create shop.orders before-migration -c sink.yaml --snapshot 4711 --retain 720h`,
+  sink tag create shop.orders before-migration -c sink.yaml --snapshot 4711 --retain 30d`,
 		Args: tagArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, store, path, err := where.openExpirer(cmd.Context(), args[0])
@@ -93,7 +93,7 @@ func (a *app) tagCreateCommand() *cobra.Command {
 	})
 	where.addTo(cmd)
 	cmd.Flags().Var((*ordinal)(&snapshot), "snapshot", "snapshot to keep (default the newest)")
-	cmd.Flags().Var((*span)(&retain), "retain", "how long, such as 720h (default until it is deleted)")
+	cmd.Flags().Var((*span)(&retain), "retain", "how long, such as 30d (default until it is deleted)")
 	return cmd
 }
 

@@ -78,8 +78,7 @@ func (a *app) verify(ctx context.Context, store object.Store, path table.Path, o
 	o.Progress = bar.show
 	s, err := verify.Run(ctx, store, path, o)
 	bar.clear()
-	summary := fmt.Sprintf("%d faults, %d warnings, %d orphans; checked %d snapshots, %d changelogs, %d tags, %d schemas, %d manifests, %d files of %d rows; %d snapshots replayed",
-		s.Faults, s.Warnings, s.Orphans, s.Snapshots, s.Changelogs, s.Tags, s.Schemas, s.Manifests, s.Files, s.Rows, s.Replayed)
+	summary := verified(&s)
 	if err == nil && format == formatJSON {
 		out.row("summary", "", "", summary)
 	}
@@ -94,6 +93,13 @@ func (a *app) verify(ctx context.Context, store object.Store, path table.Path, o
 		fmt.Fprintln(a.stderr, summary)
 	}
 	return nil
+}
+
+// verified is a check in a line.
+func verified(s *verify.Summary) string {
+	return fmt.Sprintf("%s, %s, %s; checked %s, %s, %s, %s, %s, %s of %s; %s replayed",
+		plural(s.Faults, "fault"), plural(s.Warnings, "warning"), plural(s.Orphans, "orphan"), plural(s.Snapshots, "snapshot"), plural(s.Changelogs, "changelog"),
+		plural(s.Tags, "tag"), plural(s.Schemas, "schema"), plural(s.Manifests, "manifest"), plural(s.Files, "file"), plural(s.Rows, "row"), plural(s.Replayed, "snapshot"))
 }
 
 // barEvery is how often a progress bar is drawn anew.

@@ -32,6 +32,7 @@ func connectorConfig(cfg *config.Config, log zerolog.Logger) (connector.Config, 
 			Interval: cfg.Checkpoint.Interval.Std(), Bytes: int64(cfg.Checkpoint.Bytes), Records: cfg.Checkpoint.Records,
 		},
 		TableRetry: connector.TableRetry{Initial: cfg.TableRetry.Initial.Std(), Max: cfg.TableRetry.Max.Std()},
+		DidYouMean: config.DidYouMean,
 		StopWithin: cfg.ShutdownTimeout.Std(),
 		Log:        log,
 	}
