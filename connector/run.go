@@ -65,7 +65,6 @@ type Connector struct {
 // New checks the configuration against nothing but itself and makes the Kafka client; it reaches no broker.
 func New(cfg Config) (*Connector, error) {
 	c := newConnector(context.Background(), cfg)
-	c.offsets = newGroupOffsets(c) // before the client, which joins the group at once and calls back when it is refused
 	client, err := kgo.NewClient(c.clientOptions()...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka client: %w", err)
@@ -94,6 +93,7 @@ func newConnector(ctx context.Context, cfg Config) *Connector {
 		wake:     func() {},
 		ready:    make(chan struct{}),
 	}
+	c.offsets = newGroupOffsets(c) // before the client, which joins the group at once and calls back when it is refused
 	c.life, c.endLife = context.WithCancelCause(ctx)
 	return c
 }
