@@ -18,7 +18,7 @@
 // What a hundred seeds are made of is counted, and a kind that none of them has met fails the test (met):
 //
 //	source      hot keys, changed keys, deletes and new inserts of a key, tombstones with and without a delete, TRUNCATE, new
-//	            columns, events sent again, poison, transactions that commit and abort, several tables in one topic
+//	            columns, events sent again (TRUNCATE and poison, too), poison, transactions that commit and abort, several tables in one topic
 //	instances   starts, stops, kills, pauses longer than the session, lost connections, rebalances of both protocols, tiny
 //	            memory (spills), tables that fail and are tried again, checkpoints from 20 ms to 20 s, stores that take up to 400 ms a call
 //	stores      errors before and after the effect, lost answers, "exists already" for one's own object, objects not yet

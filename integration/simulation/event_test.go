@@ -23,9 +23,12 @@ func eventText(f *feed, c change) []byte {
 	if c.op == 'x' {
 		return []byte(`{"schema":`)
 	}
-	op := c.op
-	if op == 'e' {
+	op, after := c.op, itemText(f, c.after)
+	switch op {
+	case 'e':
 		c.before, op = nil, 't'
+	case 'y':
+		c.before, op, after = nil, 'c', `{"id":"none"}`
 	}
 	row := rowSchema[0]
 	if f.wide {
@@ -36,7 +39,7 @@ func eventText(f *feed, c change) []byte {
 		`{"type":"string","optional":false,"field":"db"},{"type":"string","optional":false,"field":"schema"},{"type":"string","optional":false,"field":"table"},{"type":"int64","optional":true,"field":"lsn"},{"type":"int64","optional":true,"field":"ts_ms"}],"optional":false,"name":"Source","field":"source"},`+
 		`{"type":"string","optional":false,"field":"op"},{"type":"int64","optional":true,"field":"ts_ms"}],"optional":false,"name":"Envelope"},`+
 		`"payload":{"before":%s,"after":%s,"source":{"connector":"postgresql","name":"sim","db":"sim","schema":"public","table":"%s","lsn":%d,"ts_ms":%d},"op":"%c","ts_ms":1}}`,
-		row, row, itemText(f, c.before), itemText(f, c.after), f.source, c.lsn, c.lsn, op)
+		row, row, itemText(f, c.before), after, f.source, c.lsn, c.lsn, op)
 }
 
 func itemText(f *feed, it *item) string {

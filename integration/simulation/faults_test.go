@@ -19,7 +19,7 @@ import (
 // events, a graceful stop, or the end that the fault brings, and a clean instance that drains what is left. It reports
 // whether the fault took place.
 func scene(t *testing.T, over func(object.Store) object.Store, fault func() (fired, fatal bool)) (fired bool) {
-	w := newWorld(t, rand.New(rand.NewPCG(7, 0)))
+	w := newWorld(t, rand.New(rand.NewPCG(7, 0)), feedsOf())
 	defer w.close()
 	for range 4 {
 		w.source.step(6)

@@ -327,6 +327,12 @@ func (j *judge) concerns(s *sent) bool {
 	return slices.Contains(j.cfg.Topics, s.tp.Topic) && (j.cfg.source == "" || j.cfg.source == s.source)
 }
 
+// repeated reports whether the table takes a record for one that was sent again.
+func (j *judge) repeated(s *sent) bool { return s.again && j.cfg.Deduplicate }
+
+// empties reports whether a record takes all rows of the table.
+func (j *judge) empties(s *sent) bool { return s.op == 'e' && !j.repeated(s) }
+
 // expect is what a record has to give the table.
 func (j *judge) expect(s *sent) []wanted {
 	one := func(kind table.Kind, it *item) wanted {
@@ -337,7 +343,7 @@ func (j *judge) expect(s *sent) []wanted {
 		text += fmt.Sprintf(`,"_t":%q,"_p":%d,"_o":%d}`, s.tp.Topic, s.tp.Partition, s.offset)
 		return wanted{kind, j.key(it.id, it.region), text}
 	}
-	if s.again && j.cfg.Deduplicate {
+	if j.repeated(s) {
 		return nil
 	}
 	switch s.op {
@@ -373,7 +379,7 @@ func (j *judge) compare() {
 				rows[x.key] = x.text
 			}
 		}
-		if s.op == 'e' {
+		if j.empties(s) {
 			for _, text := range rows {
 				want = append(want, table.Delete.String()+text)
 			}

@@ -21,7 +21,7 @@ type met struct {
 
 // all is what a hundred seeds meet.
 var all = []string{
-	"hot keys", "key changes", "deletes and inserts again", "aborted transactions", "poison", "truncations", "repeats", "schema changes",
+	"hot keys", "key changes", "deletes and inserts again", "aborted transactions", "poison", "poison with a place", "poison again", "truncations", "truncations again", "repeats", "schema changes",
 	"kills", "pauses", "cuts", "storms", "coordinators moved", "partitions moved", "broker errors",
 	"foreign rows", "foreign compactions", "foreign expiries", "compactions", "expiries", "fences", "retries", "failures", "spills",
 	"lookup changes", "full-compaction changes",
@@ -52,6 +52,8 @@ func (w *world) tell(m *met) {
 		switch s.op {
 		case 'x':
 			m.add("poison", 1)
+		case 'y':
+			m.add("poison with a place", 1)
 		case 'd':
 			changes[s.before.id] = -1
 		case 'c', 'r':
@@ -68,6 +70,12 @@ func (w *world) tell(m *met) {
 		}
 		if s.again {
 			m.add("repeats", 1)
+		}
+		if s.again && s.op == 'e' {
+			m.add("truncations again", 1)
+		}
+		if s.again && s.op == 'y' {
+			m.add("poison again", 1)
 		}
 	}
 	for _, f := range w.source.feeds {

@@ -61,7 +61,7 @@ func (e requestEffect) codes(key kmsg.Key) []*kerr.Error {
 // shortLife is as short as a life gets that makes each kind of request: a few events, a dead letter, a truncation, a partition that moves,
 // commits, a graceful stop or the end that the fault brings. Then a clean instance drains the rest.
 func shortLife(t *testing.T, protocol connector.Protocol, plan *requestFault) {
-	w := newWorld(t, rand.New(rand.NewPCG(7, 0)))
+	w := newWorld(t, rand.New(rand.NewPCG(7, 0)), feedsOf())
 	defer w.close()
 	w.protocol, w.plan = protocol, plan
 	var refused []*kfake.FaultHandle

@@ -58,7 +58,7 @@ type plan struct {
 
 func simulate(t *testing.T, seed uint64, met *met) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	w := newWorld(t, rnd)
+	w := newWorld(t, rnd, append(feedsOf(), emptiedFeed()))
 	defer w.close()
 	w.met = met
 	p := plan{calm: rnd.IntN(5) == 0, steps: 10 + rnd.IntN(40), most: 1 + rnd.IntN(3), events: 1 + rnd.IntN(30), protocol: connector.Classic}

@@ -27,7 +27,7 @@ type item struct {
 
 // change is what one record tells.
 type change struct {
-	op     byte // c, r, u, d; t: the tombstone after a delete; k: a tombstone alone; e: all rows went; x: poison
+	op     byte // c, r, u, d; t: the tombstone after a delete; k: a tombstone alone; e: all rows went; x: poison; y: poison that tells its place in the log
 	before *item
 	after  *item
 	lsn    int64 // place in the database's log; a delete and a create of a changed key share one
@@ -52,8 +52,8 @@ type feed struct {
 	lone       bool // sends tombstones without a delete
 	rekeys     bool // sends updates that change the key
 	poison     bool
-	truncates  bool // is emptied now and then
-	repeats    bool // sends its last events again now and then, as after a restart of Debezium
+	truncates  int // one in so many events empties it; 0: none
+	repeats    int // one in so many sends the last events again, as after a restart of Debezium; 0: none
 
 	rows  map[int64]*item
 	owed  []int64 // deletes whose tombstones come with the next step
@@ -194,11 +194,11 @@ func (s *source) emit(f *feed, c change) {
 func (s *source) event(f *feed) {
 	f.count++
 	s.lsn++
-	if f.truncates && s.rnd.IntN(60) == 0 {
+	if f.truncates > 0 && s.rnd.IntN(f.truncates) == 0 {
 		s.empty(f)
 		return
 	}
-	if f.repeats && s.rnd.IntN(40) == 0 {
+	if f.repeats > 0 && s.rnd.IntN(f.repeats) == 0 {
 		s.repeat(f)
 		return
 	}
@@ -208,7 +208,7 @@ func (s *source) event(f *feed) {
 	id := f.first + s.rnd.Int64N(s.rnd.Int64N(f.ids)+1)
 	before := f.rows[id]
 	if f.poison && s.rnd.IntN(40) == 0 {
-		s.emit(f, change{op: 'x', before: &item{id: id}})
+		s.emit(f, change{op: "xy"[s.rnd.IntN(2)], before: &item{id: id}})
 		return
 	}
 	if before == nil {

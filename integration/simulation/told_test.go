@@ -82,7 +82,7 @@ func (j *judge) cover(id int64) {
 				j.covers[x.key] = x.text
 			}
 		}
-		if s.op == 'e' {
+		if j.empties(s) {
 			clear(j.covers)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (j *judge) truncated(id int64, r row) (record, bool) {
 	var at record
 	for i := range j.w.source.log {
-		if s := &j.w.source.log[i]; s.op == 'e' && j.concerns(s) && j.covered(id, s.tp, s.offset) {
+		if s := &j.w.source.log[i]; j.empties(s) && j.concerns(s) && j.covered(id, s.tp, s.offset) {
 			at = record{s.tp, s.offset}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -94,7 +95,7 @@ func targetsOf(tables []connector.Table) (targets []target) {
 }
 
 // tablesOf are the mappings of every run: a topic that feeds two tables, a table that two topics feed, and a topic whose events
-// say which of two tables they are of.
+// say which of two tables they are of; and one that is emptied by events that may come again.
 func tablesOf(options map[string]string) []connector.Table {
 	base := connector.Table{
 		Options: options, OnError: connector.DeadLetter, OnMissingBefore: connector.Fail, OnTruncate: connector.Fail, SchemaChange: connector.Evolve,
@@ -107,28 +108,35 @@ func tablesOf(options map[string]string) []connector.Table {
 	beta.Name, beta.Topics, beta.Deduplicate = "sim.beta", []string{"b"}, true
 	gamma.Name, gamma.Topics, gamma.Disjoint, gamma.OnError = "sim.gamma", []string{"b", "c"}, true, connector.Skip
 	gamma.PartitionBy = []string{"region"}
+	zeta := base
+	zeta.Name, zeta.Topics, zeta.Deduplicate, zeta.OnTruncate = "sim.zeta", []string{"e"}, true, connector.Apply
 	routed := base
 	routed.Deduplicate = true
 	routed.Name, routed.Topics, routed.Source = "sim.${table}", []string{"d"}, regexp.MustCompile(`^(?:sim\.public\.(?:delta|epsilon))$`)
-	return []connector.Table{alpha, beta, gamma, routed}
+	return []connector.Table{alpha, beta, gamma, zeta, routed}
 }
 
 func feedsOf() []*feed {
 	return []*feed{
-		{topic: "a", source: "alpha", partitions: 1, first: 1, ids: 20, lone: true, rekeys: true, poison: true, truncates: true},
-		{topic: "b", source: "beta", partitions: 3, first: 1000, ids: 40, poison: true, repeats: true},
+		{topic: "a", source: "alpha", partitions: 1, first: 1, ids: 20, lone: true, rekeys: true, poison: true, truncates: 60},
+		{topic: "b", source: "beta", partitions: 3, first: 1000, ids: 40, poison: true, repeats: 40},
 		{topic: "c", source: "gamma", partitions: 2, first: 2000, ids: 20},
 		{topic: "d", source: "delta", partitions: 2, first: 3000, ids: 20},
-		{topic: "d", source: "epsilon", partitions: 2, first: 4000, ids: 10, repeats: true},
+		{topic: "d", source: "epsilon", partitions: 2, first: 4000, ids: 10, repeats: 40},
 	}
 }
 
-func newWorld(t *testing.T, rnd *rand.Rand) *world {
+// emptiedFeed is a table whose truncations, rows and poison are all sent again now and then.
+func emptiedFeed() *feed {
+	return &feed{topic: "e", source: "zeta", partitions: 1, first: 5000, ids: 20, rekeys: true, poison: true, truncates: 25, repeats: 15}
+}
+
+// newWorld has the tables that the feeds are for.
+func newWorld(t *testing.T, rnd *rand.Rand, feeds []*feed) *world {
 	w := &world{t: t, rnd: rnd, network: &kfake.VirtualNetwork{}, objects: newArchive(), protocol: connector.Classic, began: time.Now(), log: io.Discard, theirs: map[string]bool{}, met: &met{counts: map[string]int{}}}
 	if os.Getenv("SINK_TEST_LOG") != "" {
 		w.log = os.Stderr
 	}
-	feeds := feedsOf()
 	opts := []kfake.Opt{
 		kfake.ListenFn(w.network.Listen), kfake.NumBrokers(2), kfake.Ports(9092, 9093), kfake.GroupMinSessionTimeout(time.Second),
 		kfake.BrokerConfigs(map[string]string{"group.consumer.heartbeat.interval.ms": "1000", "group.consumer.session.timeout.ms": "10000"}),
@@ -155,7 +163,9 @@ func newWorld(t *testing.T, rnd *rand.Rand) *world {
 	if rnd.IntN(2) == 0 {
 		options["snapshot.time-retained"], options["snapshot.num-retained.min"], options["snapshot.num-retained.max"] = "1 s", "1", "5"
 	}
-	w.tables = tablesOf(options)
+	w.tables = slices.DeleteFunc(tablesOf(options), func(m connector.Table) bool {
+		return !slices.ContainsFunc(feeds, func(f *feed) bool { return slices.Contains(m.Topics, f.topic) })
+	})
 	w.targets = targetsOf(w.tables)
 	return w
 }
