@@ -191,7 +191,7 @@ func (w *worker) logsAnew() (map[table.TopicPartition]partitionLog, error) {
 			delete(logs, tp) // with its topic
 			continue
 		}
-		log.found, log.end, log.skipped = old.found, old.end, old.skipped
+		log.found, log.end, log.skipped, log.taken = old.found, old.end, old.skipped, old.taken
 		logs[tp] = log
 	}
 	return logs, nil

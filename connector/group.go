@@ -311,6 +311,7 @@ type partitionLog struct {
 	group      kadm.Offset
 	found      *found   // where the table's scout is; nil: it has none
 	skipped    *skipped // nil: this process knows of none
+	taken      bool     // the table has taken it before, or has not had to wait for it, see newcomer
 }
 
 // describeLogs asks the brokers for the logs of the assigned partitions and the group's offsets in them.

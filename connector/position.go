@@ -56,6 +56,9 @@ func (w *worker) begin(ctx context.Context, logs map[table.TopicPartition]partit
 	}
 	offsets := table.Offsets{}
 	for tp, log := range logs {
+		if w.hasToWait(tp, &log) {
+			continue
+		}
 		p, problem := w.position(tp, log)
 		if problem != nil {
 			w.park(fmt.Errorf("table %s: %w", w.name, problem))
@@ -272,6 +275,7 @@ func (w *worker) leave(tps []table.TopicPartition) {
 	for _, tp := range tps {
 		delete(w.partitions, tp)
 		delete(w.comeback.owed, tp)
+		delete(w.newcomers, tp)
 	}
 	w.counters.update(func(s *TableStats) {
 		for _, tp := range tps {

@@ -82,6 +82,9 @@ type worker struct {
 	looked      time.Time     // when the numbers of the table's rows were last known
 	overtaken   int           // checkpoints one after the other that were read again for it
 	timer       *time.Timer
+
+	newcomers      map[table.TopicPartition]*newcomer
+	newcomersTimer *time.Timer
 }
 
 // partition is how far a worker has read one partition.
@@ -99,11 +102,12 @@ func newWorker(c *Connector, cfg *Table, name string, path table.Path) *worker {
 		c: c, cfg: cfg, name: name, path: path, log: c.cfg.Log.With().Str("table", name).Logger(), counters: newCounters(name),
 		ended: make(chan struct{}), signal: make(chan struct{}, 1),
 		accepts: map[table.TopicPartition]int{}, durable: table.Offsets{}, partitions: map[table.TopicPartition]*partition{},
-		intake: newIntake(), timer: time.NewTimer(time.Hour),
+		intake: newIntake(), timer: time.NewTimer(time.Hour), newcomers: map[table.TopicPartition]*newcomer{}, newcomersTimer: time.NewTimer(time.Hour),
 	}
 	w.care, w.comeback = newCaretaker(w), newComeback(&c.cfg, cfg)
 	w.patience.Store(newPatience(c.life))
 	w.timer.Stop()
+	w.newcomersTimer.Stop()
 	return w
 }
 
@@ -126,6 +130,8 @@ func (w *worker) run() {
 			w.comeBack()
 		case <-pin.C:
 			w.pin()
+		case <-w.newcomersTimer.C:
+			w.lookAfterNewcomers()
 		case <-w.c.life.Done():
 			w.release()
 			return
