@@ -29,7 +29,7 @@ const (
 func (w *worker) hasToWait(tp table.TopicPartition, log *partitionLog) bool {
 	_, mapped := w.state.Progress.Offsets[tp]
 	old := w.mappedOf(tp.Topic)
-	if mapped || log.taken || log.found != nil || len(old) == 0 || slices.Max(old) > tp.Partition {
+	if mapped || w.otherID(tp, log.topicID) != "" || log.taken || log.found != nil || len(old) == 0 || slices.Max(old) > tp.Partition {
 		log.taken = true
 		delete(w.newcomers, tp)
 		return false

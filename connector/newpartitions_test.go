@@ -100,3 +100,20 @@ func TestWaitingPartitions(t *testing.T) {
 	w.partitions[at("a", 0)] = &partition{}
 	require.True(t, w.passed(w.state, ends, map[table.TopicPartition]partitionLog{at("a", 0): own, at("a", 2): own}))
 }
+
+// A topic that is made anew with more partitions is found out by an instance that has only those which the table has never read, too.
+func TestNewPartitionOfAnotherTopic(t *testing.T) {
+	first, second := table.TopicPartition{Topic: "a"}, table.TopicPartition{Topic: "a", Partition: 1}
+	w := newWorker(newConnector(t.Context(), Config{Start: Earliest}), &Table{}, "d.t", "")
+	w.state = commit.State{NewestID: 4, SnapshotID: 4, Progress: table.Progress{Offsets: table.Offsets{first: {Offset: 5, TopicID: "old"}}}}
+	for id, same := range map[string]bool{"old": true, "new": false, "": true} { // brokers may know no ids
+		log := partitionLog{topicID: id, group: kadm.Offset{At: -1}}
+		require.Equal(t, same, w.hasToWait(second, &log), "what is another topic's does not wait")
+		_, err := w.position(second, log)
+		if same {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, "topic a was deleted and made anew (topic id new, the table has read old)")
+	}
+}

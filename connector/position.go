@@ -115,9 +115,9 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 		p.next = table.Cursor{Offset: log.start, Epoch: -1}
 	}
 	log.found.place(w, p)
-	if p.next.TopicID != "" && log.topicID != "" && p.next.TopicID != log.topicID {
+	if other := w.otherID(tp, log.topicID); other != "" {
 		return nil, fmt.Errorf("topic %s was deleted and made anew (topic id %s, the table has read %s): offsets of the old one mean nothing in the new one; "+
-			"compare the table with its source, then `sink offsets rebase` goes on with the new topic", tp.Topic, log.topicID, p.next.TopicID)
+			"compare the table with its source, then `sink offsets rebase` goes on with the new topic", tp.Topic, log.topicID, other)
 	}
 	p.next.TopicID = log.topicID
 	latest := w.state.Fresh && w.c.cfg.Start == Latest && log.found == nil
@@ -160,6 +160,26 @@ func (w *worker) position(tp table.TopicPartition, log partitionLog) (*partition
 	var err error
 	p.reached, err = reachedIn(w.state.Progress.Learned, tp)
 	return p, err
+}
+
+// otherID returns the id under which the newest map knows the topic of a partition, if that is not the one given: by the partition itself, or by
+// any other where the map lacks it, since the topic may have been made anew with more of them.
+func (w *worker) otherID(tp table.TopicPartition, id string) string {
+	if id == "" {
+		return ""
+	}
+	if at, mapped := w.state.Progress.Offsets[tp]; mapped {
+		if at.TopicID == id {
+			return ""
+		}
+		return at.TopicID
+	}
+	for other, at := range w.state.Progress.Offsets {
+		if other.Topic == tp.Topic && at.TopicID != "" && at.TopicID != id {
+			return at.TopicID
+		}
+	}
+	return ""
 }
 
 // found tells where the scout of a table is: nothing before floor is missing from a table, and a table that no snapshot
