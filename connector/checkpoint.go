@@ -65,8 +65,8 @@ func (w *worker) atGoal() bool {
 }
 
 // seal hands the buffers to a checkpoint and starts it. When the records since the last one gave no rows, there is
-// nothing to make visible: the positions become durable as they are, unless a delete without rows waits for its tombstone, which
-// a snapshot has to remember.
+// nothing to make visible: the positions become durable as they are, unless a snapshot has to remember what they have shown: a delete without
+// rows that waits for its tombstone, or what before images are worth.
 func (w *worker) seal() {
 	to, from := table.Offsets{}, table.Offsets{}
 	for tp, p := range w.partitions {
@@ -83,8 +83,8 @@ func (w *worker) seal() {
 	w.timer.Stop()
 	letters := w.takeLetters()
 	rows := w.writer != nil && !w.writer.Empty()
-	awaits := w.writer != nil && w.awaitsTombstone(to)
-	if !rows && len(letters) == 0 && !awaits {
+	recalls := w.writer != nil && (w.awaitsTombstone(to) || w.hasLearned())
+	if !rows && len(letters) == 0 && !recalls {
 		w.publish(to)
 		w.proven()
 		return
@@ -94,7 +94,7 @@ func (w *worker) seal() {
 		letters: letters, from: from, to: to, learned: w.learned(to), records: records, size: w.buffered.Load(),
 		newest: w.intake.newest, began: time.Now(), cancel: cancel, done: make(chan struct{}),
 	}
-	if rows || awaits || len(letters) > 0 && w.writer != nil {
+	if rows || recalls || len(letters) > 0 && w.writer != nil {
 		w.raise()
 		f.sealed = w.writer.Seal() // without rows too: a snapshot keeps the next process from putting the same letters into another file
 	}

@@ -137,6 +137,16 @@ func (w *worker) learn(topic, trust string) {
 	}
 }
 
+// hasLearned reports whether records since the last seal have shown something new of before images.
+func (w *worker) hasLearned() bool {
+	for name := range w.intake.untold {
+		if strings.HasPrefix(name, identityPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // missingImage says what is missing and how to get it from the source.
 func (w *worker) missingImage(event debezium.Event) error {
 	source, _ := w.intake.frame.Source()

@@ -99,6 +99,27 @@ func TestTrustLearnedByOthers(t *testing.T) {
 	})
 }
 
+// What records have shown that gave no row is in a snapshot, too: nobody reads them again.
+func TestTrustLearnedFromFilteredRecords(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.Checkpoint.Records, cfg.Tables[0].Shaping.Filter = false, 1, filter(t, "weight >= 10")
+		p := s.start(cfg)
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 10), 1)})
+		time.Sleep(10 * time.Second)
+		s.emit(crateTopic, event{key: keyOf(2), value: envelope("u", row(2, "x", 1), row(2, "y", 1), 2)})
+		time.Sleep(10 * time.Second)
+		other, err := commit.Open(t.Context(), commit.Config{Store: store, Path: pathOf("orchard.crate"), User: "ucase"})
+		require.NoError(t, err)
+		state, err := other.Resume(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, identityFull, state.Progress.Learned["identity/"+crateTopic])
+		require.EqualValues(t, 2, state.SnapshotID)
+		p.kill()
+	})
+}
+
 // A delete that gives no rows, since it came before, has a tombstone like any other: that is known after a restart between the
 // two.
 func TestTombstoneOfRepeatedDelete(t *testing.T) {
