@@ -90,7 +90,7 @@ func (w *worker) lookAfterNewcomers() {
 	}
 }
 
-// readyNewcomers returns the partitions that have waited long enough. It looks less often where none has a record.
+// readyNewcomers returns the partitions that have waited long enough. It looks less often where none has a record, and not at the table.
 func (w *worker) readyNewcomers(every *time.Duration) (map[table.TopicPartition]partitionLog, error) {
 	ctx, cancel := context.WithTimeout(w.c.life, lookWithin)
 	defer cancel()
@@ -102,37 +102,49 @@ func (w *worker) readyNewcomers(every *time.Duration) (map[table.TopicPartition]
 	if err != nil {
 		return nil, err
 	}
-	state, err := w.committer.Resume(ctx)
-	if err != nil {
-		return nil, err
-	}
+	asked := false
 	*every = emptyEvery
-	ready := map[table.TopicPartition]partitionLog{}
 	for tp, n := range w.newcomers {
-		log, there := logs[tp]
-		if !there {
-			continue
-		}
-		w.tellWaiting(tp, &log)
-		switch {
-		case !n.filled: // the ends are asked for after that
-			n.filled = log.end > 0
-		case n.ends == nil:
-			n.ends = map[table.TopicPartition]int64{}
-			for _, p := range w.mappedOf(tp.Topic) {
-				old := table.TopicPartition{Topic: tp.Topic, Partition: p}
-				n.ends[old] = logs[old].end
-			}
+		if log, there := logs[tp]; there {
+			w.tellWaiting(tp, &log)
+			n.look(tp, log.end > 0, w.mappedOf(tp.Topic), logs)
 		}
 		if n.filled {
 			*every = newcomersEvery
 		}
-		if n.ends != nil && w.passed(state, n.ends, logs) {
+		asked = asked || n.ends != nil
+	}
+	if !asked {
+		return nil, nil
+	}
+	state, err := w.committer.Resume(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ready := map[table.TopicPartition]partitionLog{}
+	for tp, n := range w.newcomers {
+		if log, there := logs[tp]; there && n.ends != nil && w.passed(state, n.ends, logs) {
 			log.taken, log.end = true, waiting[tp].end
 			ready[tp] = log
 		}
 	}
 	return ready, nil
+}
+
+// look notes whether a record has come, and asks for the ends after that.
+func (n *newcomer) look(tp table.TopicPartition, filled bool, old []int32, logs map[table.TopicPartition]partitionLog) {
+	if !n.filled {
+		n.filled = filled
+		return
+	}
+	if n.ends != nil {
+		return
+	}
+	n.ends = map[table.TopicPartition]int64{}
+	for _, p := range old {
+		before := table.TopicPartition{Topic: tp.Topic, Partition: p}
+		n.ends[before] = logs[before].end
+	}
 }
 
 // passed reports whether all before some ends is in the table, or gave no row.
