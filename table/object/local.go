@@ -23,14 +23,16 @@ import (
 // Local is a store in a folder of a local or mounted disk.
 //
 // A new object is written to a temporary file in its own folder and synced; then link(2) gives it its name, which fails
-// if there is one, or rename(2), which replaces it; then the folder is synced. So a reader sees the whole object or none,
-// and a power cut loses no object that was reported as stored.
+// if there is one, or rename(2), which replaces it; then the folder is synced, as it is after deletes. So a reader sees the whole object
+// or none, and a power cut loses no object that was reported as stored, and brings back none that was reported as deleted: a snapshot that was
+// taken back, or one that has expired, whose files may not come back with it.
 //
 // The temporary files of a process that was killed are removed, once they are a day old, by the next process that writes
 // to their folder.
 type Local struct {
 	root      string
-	noReflink atomic.Bool // the file system cannot share blocks
+	sync      func(folder string) error // makes the entries of a folder durable
+	noReflink atomic.Bool               // the file system cannot share blocks
 
 	mu     sync.Mutex
 	synced map[string]struct{} // folders known to be durable up to the root
@@ -49,7 +51,7 @@ const (
 
 // NewLocal returns the store in a folder, which is made when the first object is.
 func NewLocal(root string) *Local {
-	return &Local{root: filepath.Clean(root), synced: map[string]struct{}{}}
+	return &Local{root: filepath.Clean(root), sync: syncPath, synced: map[string]struct{}{}}
 }
 
 // String returns the URI of the root.
@@ -212,12 +214,21 @@ func (l *Local) walk(ctx context.Context, folder, prefix string, yield func(Info
 
 // Delete implements [Store]. Folders stay.
 func (l *Local) Delete(ctx context.Context, names ...string) error {
+	folders := map[string]struct{}{}
 	for _, name := range names {
 		if err := checkCall(ctx, name); err != nil {
 			return fmt.Errorf("delete %s: %w", name, err)
 		}
-		if err := os.Remove(l.path(name)); err != nil && !absent(err) {
+		switch err := os.Remove(l.path(name)); {
+		case err == nil:
+			folders[filepath.Dir(l.path(name))] = struct{}{}
+		case !absent(err):
 			return fmt.Errorf("delete %s: %w", name, err)
+		}
+	}
+	for folder := range folders {
+		if err := l.sync(folder); err != nil && !absent(err) { // others remove empty folders
+			return fmt.Errorf("delete in %s: %w", folder, err)
 		}
 	}
 	return nil
@@ -332,12 +343,12 @@ func (l *Local) makeFolder(name string) error {
 	}
 	for dir := folder; dir != l.root; {
 		dir = filepath.Dir(dir)
-		if err := syncPath(dir); err != nil {
+		if err := l.sync(dir); err != nil {
 			return err
 		}
 	}
 	if parent := filepath.Dir(l.root); parent != l.root {
-		if err := syncPath(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
+		if err := l.sync(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 	}
@@ -352,7 +363,7 @@ func (l *Local) makeFolder(name string) error {
 }
 
 // syncFolder makes the folder's entry of name durable.
-func (l *Local) syncFolder(name string) error { return syncPath(filepath.Dir(l.path(name))) }
+func (l *Local) syncFolder(name string) error { return l.sync(filepath.Dir(l.path(name))) }
 
 // explain adds the way out to errors of the disk.
 func (l *Local) explain(err error) error {

@@ -56,3 +56,36 @@ func TestRenameNew(t *testing.T) {
 	require.NoError(t, os.WriteFile(a, []byte("new"), 0o666))
 	require.ErrorIs(t, renameNew(a, b), os.ErrExist)
 }
+
+// TestLocalDurable: what is stored, and what is deleted, is so after a power cut: its folder is synced before the call returns.
+func TestLocalDurable(t *testing.T) {
+	root := t.TempDir()
+	l := NewLocal(root)
+	require.NoError(t, l.Put(t.Context(), "a/first", []byte("x")))
+	var synced []string
+	l.sync = func(folder string) error {
+		name, err := filepath.Rel(root, folder)
+		require.NoError(t, err)
+		synced = append(synced, filepath.ToSlash(name))
+		return syncPath(folder)
+	}
+	for _, c := range []struct {
+		what string
+		do   func() error
+		want []string
+	}{
+		{"put", func() error { return l.Put(t.Context(), "a/b", []byte("x")) }, []string{"a"}},
+		{"create", func() error { return l.Create(t.Context(), "a/c", []byte("x")) }, []string{"a"}},
+		{"copy", func() error { return l.Copy(t.Context(), "a/b", "a/d") }, []string{"a"}},
+		{"in new folders", func() error { return l.Put(t.Context(), "e/f/g", []byte("x")) }, []string{"e", ".", "..", "e/f"}},
+		{"delete", func() error { return l.Delete(t.Context(), "a/b", "a/c") }, []string{"a"}},
+		{"delete in folders", func() error { return l.Delete(t.Context(), "a/d", "e/f/g") }, []string{"a", "e/f"}},
+		{"delete what is not there", func() error { return l.Delete(t.Context(), "a/b", "none/b") }, nil},
+	} {
+		synced = nil
+		require.NoError(t, c.do(), c.what)
+		require.ElementsMatch(t, c.want, synced, c.what)
+	}
+	l.sync = func(string) error { return syscall.EIO }
+	require.ErrorIs(t, l.Delete(t.Context(), "a/first"), syscall.EIO)
+}
