@@ -86,6 +86,11 @@ func TestWaitingPartitions(t *testing.T) {
 		require.Equal(t, c.waits, w.hasToWait(c.tp, &c.log), "%v", c)
 		require.Equal(t, !c.waits, c.log.taken)
 	}
+	w.partitions[at("a", 3)] = &partition{} // by an assignment that was broken off
+	w.accept(at("a", 3), 7)
+	require.True(t, w.hasToWait(at("a", 3), &partitionLog{}))
+	require.NotContains(t, w.partitions, at("a", 3), "nobody asks for its records")
+	require.NotContains(t, w.accepts, at("a", 3))
 	w.tellWaiting(at("a", 3), &partitionLog{start: 1, end: 6})
 	require.Equal(t, Lag{"a", 3, 1, 1, 6}, w.counters.read().Positions["a/3"])
 
