@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"sink/commit"
 	"sink/table"
@@ -51,7 +52,7 @@ func (w *worker) keepFound(logs map[table.TopicPartition]partitionLog) {
 // The error is the context's.
 func (w *worker) begin(ctx context.Context, logs map[table.TopicPartition]partitionLog) (table.Offsets, error) {
 	maps.Copy(w.comeback.owed, logs)
-	if err := w.resume(ctx); err != nil || w.problem() != nil {
+	if err := w.resumeBehind(ctx, logs); err != nil || w.problem() != nil {
 		return nil, err
 	}
 	offsets := table.Offsets{}
@@ -71,6 +72,37 @@ func (w *worker) begin(ctx context.Context, logs map[table.TopicPartition]partit
 	w.publishAnew(offsets)
 	w.tellSecondGroup(offsets)
 	return offsets, nil
+}
+
+// How often the newest snapshot is read when the group's offsets come from one that is not found, and how long after each other.
+const (
+	looksForSnapshot = 3
+	lookAgainAfter   = time.Second
+)
+
+// resumeBehind is resume, and looks again for a snapshot that the group's offsets come from and that is not found: it may just have been made, and
+// not be seen yet. What stays so is a rollback, which position tells of.
+func (w *worker) resumeBehind(ctx context.Context, logs map[table.TopicPartition]partitionLog) error {
+	for look := 1; ; look++ {
+		if err := w.resume(ctx); err != nil || w.problem() != nil || look == looksForSnapshot || !w.missesSnapshot(logs) {
+			return err
+		}
+		select {
+		case <-time.After(lookAgainAfter):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// missesSnapshot reports whether an offset of the group comes from a snapshot that the table does not seem to have.
+func (w *worker) missesSnapshot(logs map[table.TopicPartition]partitionLog) bool {
+	for _, log := range logs {
+		if log.group.At >= 0 && commit.JudgeOffset(w.state, w.name, begunAnywhere, log.group.At, log.group.Metadata) == commit.OffsetRollback {
+			return true
+		}
+	}
+	return false
 }
 
 // resume reads the table's newest snapshot of ours, waiting for a store that does not answer, and raises the sequence
