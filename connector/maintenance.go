@@ -185,7 +185,7 @@ func (k *caretaker) round(ctx context.Context) error {
 		}
 	}
 	k.note(func(u *Upkeep) { u.Compacted = time.Now() })
-	if time.Since(k.expired) < careAtLeast {
+	if time.Since(k.expired) < careAtLeast || k.w.counters.read().Snapshot == 0 { // before the first map only a complete history tells that there was none
 		return nil
 	}
 	k.expired = time.Now()

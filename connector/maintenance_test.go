@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sink/commit"
 	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
@@ -152,4 +153,41 @@ func TestCompactionInBackground(t *testing.T) {
 	kinds, _ = snapshotsOf(t, store, "orchard.db/crate")
 	require.Zero(t, kinds[manifest.Compact])
 	require.Len(t, rowsOf(t, store, "orchard.crate"), 6)
+}
+
+// A table that others have written, and this group has not yet, keeps its history: only a complete one tells that the group has not begun.
+func TestNothingExpiresBeforeTheFirstMap(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		path := pathOf("orchard.crate")
+		theirs := commit.Config{Store: store, Path: path, User: "theirs"}
+		_, _, err := commit.CreateTable(t.Context(), theirs, table.NewSchema(crateTable().Columns, []string{"id"}, nil, map[string]string{
+			"bucket": "1", "changelog-producer": "input", "snapshot.num-retained.min": "1", "snapshot.time-retained": "1 s",
+		}))
+		require.NoError(t, err)
+		other, err := commit.Open(t.Context(), theirs)
+		require.NoError(t, err)
+		for range 3 {
+			_, err := other.Commit(t.Context(), table.Delta{})
+			require.NoError(t, err)
+		}
+		for info, err := range store.List(t.Context(), path.ConsumerDir()) {
+			require.NoError(t, err)
+			require.NoError(t, store.Delete(t.Context(), info.Name)) // they are no consumers any more
+		}
+		first := func() int64 {
+			id, _, err := manifest.Earliest(t.Context(), store, path)
+			require.NoError(t, err)
+			return id
+		}
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.Checkpoint.Records, cfg.Tables[0].Options = false, 1, nil
+		p := s.start(cfg)
+		time.Sleep(time.Hour)
+		require.EqualValues(t, 1, first())
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "fig", 1), 1)})
+		time.Sleep(time.Hour)
+		require.EqualValues(t, 4, first(), "what is not pinned expires")
+		require.NoError(t, p.end())
+	})
 }

@@ -44,6 +44,11 @@ func (w *world) foreign() {
 		w.say("the stranger compacts %s: %+v, %v", t.Name, report, err)
 		return
 	}
+	own, err := commit.Open(ctx, commit.Config{Store: w.objects, Path: path, User: group})
+	require.NoError(w.t, err)
+	if state, err := own.Resume(ctx); err != nil || state.Fresh { // whoever cuts the history of a table that the group has not written asks the user
+		return
+	}
 	report, err := keeper.Expire(ctx)
 	w.met.add("foreign expiries", 1)
 	w.say("the stranger expires %s: %+v, %v", t.Name, report, err)
