@@ -9,14 +9,17 @@ import (
 	"sink/table"
 )
 
-// ReadBefore returns the other groups of the sink, in order, whose rows of a partition the table has from the cursor on: who begins there
+// ReadBefore returns the other groups of the sink, in order, whose rows of a partition the table has from its cursor on: who begins there
 // gives them to it a second time. Only a fresh table has any.
-func (s *State) ReadBefore(tp table.TopicPartition, from table.Cursor) (groups []string) {
+func (s *State) ReadBefore(begun table.Offsets) (groups []string) {
 	for name, offsets := range s.groups {
-		at, ok := offsets[tp]
-		sameTopic := at.TopicID == "" || from.TopicID == "" || at.TopicID == from.TopicID
-		if ok && sameTopic && at.Offset > from.Offset {
-			groups = append(groups, name)
+		for tp, from := range begun {
+			at, ok := offsets[tp]
+			sameTopic := at.TopicID == "" || from.TopicID == "" || at.TopicID == from.TopicID
+			if ok && sameTopic && at.Offset > from.Offset {
+				groups = append(groups, name)
+				break
+			}
 		}
 	}
 	slices.Sort(groups)

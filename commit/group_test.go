@@ -16,7 +16,7 @@ func TestReadBefore(t *testing.T) {
 	before := func(user string, p int32, from table.Cursor) []string {
 		s, err := w.openAs(w.store, user).Resume(t.Context())
 		require.NoError(t, err)
-		return s.ReadBefore(part(p), from)
+		return s.ReadBefore(table.Offsets{part(p): from})
 	}
 	start := table.Cursor{Epoch: -1, TopicID: "ab"}
 	require.Empty(t, before("new", 0, start), "an empty table")

@@ -19,9 +19,7 @@ func (c *Committer) Rebase(ctx context.Context, shown, offsets table.Offsets) (R
 	if err := c.reload(ctx); err != nil {
 		return Result{}, fmt.Errorf("rebase table %s: %w", c.path, err)
 	}
-	if v := &c.view; v.ours != nil {
-		t.delta.Progress.MaxSequence = v.ours.progress.MaxSequence
-	}
+	t.delta.Progress.MaxSequence = c.view.highest()
 	if c.view.newest != nil { // numbers of rolled back snapshots may live on in files: look at all
 		highest, err := c.scanSequence(ctx, c.view.newest)
 		if err != nil {

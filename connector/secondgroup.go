@@ -2,8 +2,6 @@ package connector
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"sink/table"
@@ -14,13 +12,7 @@ func (w *worker) tellSecondGroup(begun table.Offsets) {
 	if w.secondGroup || w.schema == nil {
 		return
 	}
-	known := map[string]bool{}
-	for tp, from := range begun {
-		for _, group := range w.state.ReadBefore(tp, from) {
-			known[group] = true
-		}
-	}
-	if text := SecondGroup(w.schema, w.c.cfg.Group, known); text != "" {
+	if text := SecondGroup(w.schema, w.c.cfg.Group, w.state.ReadBefore(begun)); text != "" {
 		w.secondGroup = true
 		w.log.Warn().Msg(text)
 	}
@@ -28,11 +20,11 @@ func (w *worker) tellSecondGroup(begun table.Offsets) {
 
 // SecondGroup says what it means for a table that a group, which is new to it, reads again what others have given to it, and
 // what to do; empty where there are no others.
-func SecondGroup(schema *table.Schema, group string, others map[string]bool) string {
+func SecondGroup(schema *table.Schema, group string, others []string) string {
 	if len(others) == 0 {
 		return ""
 	}
-	names := strings.Join(slices.Sorted(maps.Keys(others)), ", ")
+	names := strings.Join(others, ", ")
 	means := "rows go back in time until it has caught up, and a SUM over the changelog counts every change twice"
 	switch producer := schema.Option("changelog-producer"); {
 	case schema.Append():

@@ -145,17 +145,15 @@ func (c *checker) tellSecondGroup(s *stage) {
 	if s.before == nil {
 		return
 	}
-	others := map[string]bool{}
+	begun := table.Offsets{}
 	for tp, offset := range s.next {
 		from := table.Cursor{Offset: offset}
 		if id := c.details[tp.Topic].ID; id != (kadm.TopicID{}) {
 			from.TopicID = fmt.Sprintf("%x", id[:])
 		}
-		for _, group := range s.state.ReadBefore(tp, from) {
-			others[group] = true
-		}
+		begun[tp] = from
 	}
-	if text := connector.SecondGroup(s.before, c.cfg.Kafka.Group, others); text != "" {
+	if text := connector.SecondGroup(s.before, c.cfg.Kafka.Group, s.state.ReadBefore(begun)); text != "" {
 		c.say(checkNote, s.what, "%s", text)
 	}
 }
