@@ -20,6 +20,11 @@ func (w *worker) publish(offsets table.Offsets) {
 	w.mu.Lock()
 	maps.Copy(w.durable, offsets)
 	w.mu.Unlock()
+	w.tellDurable(offsets)
+}
+
+// tellDurable tells the group, and the statistics, of positions that were published.
+func (w *worker) tellDurable(offsets table.Offsets) {
 	w.counters.update(func(s *TableStats) {
 		for tp, cursor := range offsets {
 			lag, known := s.Positions[lagKey(tp)]
@@ -47,7 +52,7 @@ func (w *worker) publishAnew(offsets table.Offsets) {
 	})
 	maps.Copy(w.durable, offsets)
 	w.mu.Unlock()
-	w.publish(offsets)
+	w.tellDurable(offsets)
 }
 
 // skipped is how far this process has read a partition beyond the table's map, over records that gave no row.
