@@ -3,7 +3,10 @@ package connector
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"sink/commit"
+	"sink/flush"
 	"sink/table"
 	"sink/table/object"
 )
@@ -168,6 +172,94 @@ func TestTruncateUnderNewSchema(t *testing.T) {
 		_, rows := changesOf(t, store, "orchard.crate")
 		require.Len(t, rows, 3, "each comes and goes once: %v", rows)
 	})
+}
+
+// A column that another instance adds and fills ahead of whichever look at the schema or the newest snapshot is in what a truncation takes
+// away: the values of a deletion are those that were there.
+func TestTruncateMeetsNewColumn(t *testing.T) {
+	for n, met := 0, true; met; n++ {
+		onStage(t, func(t *testing.T) {
+			s, store := newStage(t, 1, crateTopic), object.NewMem()
+			s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)})
+			cfg := s.quickly(store)
+			_, err := s.drain(cfg)
+			require.NoError(t, err)
+			s.emit(crateTopic, event{value: envelope("t", nil, nil, 1)})
+			cfg.Tables[0].OnTruncate = Apply
+			met = false
+			looks := &lookingStore{Store: store, path: pathOf("orchard.crate"), at: n, meet: func() { met = true; writeWider(t, store) }}
+			cfg.Store = looks
+			_, err = s.drain(cfg)
+			require.NoError(t, err)
+			_, changes := changesOf(t, store, "orchard.crate")
+			lines := map[string]int{}
+			for _, change := range changes {
+				lines[change]++
+			}
+			require.Equal(t, 1, lines[`-D {"id":1,"label":"x","weight":1}`]+lines[`-D {"id":1,"label":"x","weight":1,"note":null}`], "look %d: %v", n, changes)
+			if met && len(rowsOf(t, store, "orchard.crate")) == 0 {
+				require.Equal(t, 1, lines[`-D {"id":2,"label":"y","weight":2,"note":"new"}`], "look %d: %v", n, changes)
+			}
+		})
+	}
+}
+
+// writeWider adds a column to the table and a row that has it, as another instance of the group.
+func writeWider(t *testing.T, store object.Store) {
+	ctx := context.Background()
+	other, err := commit.Open(ctx, commit.Config{Store: store, Path: pathOf("orchard.crate"), User: "ucase"})
+	require.NoError(t, err)
+	wide := append(slices.Clone(other.Schema().Fields), table.Field{Name: "note", Type: mustType("STRING")})
+	schema, _, err := other.Evolve(ctx, wide)
+	require.NoError(t, err)
+	state, err := other.Resume(ctx)
+	require.NoError(t, err)
+	w, err := flush.New(flush.Config{Schema: schema, Store: store, Path: pathOf("orchard.crate")})
+	require.NoError(t, err)
+	w.Raise(state.MaxSequence)
+	b := w.Batch()
+	b.Columns[0].AppendWord(2)
+	b.Columns[1].AppendBytes([]byte("y"))
+	b.Columns[2].AppendWord(2)
+	b.Columns[3].AppendBytes([]byte("new"))
+	b.Kinds = append(b.Kinds, table.Insert)
+	require.NoError(t, w.Add())
+	d, err := w.Seal().Flush(ctx)
+	require.NoError(t, err)
+	_, err = other.Commit(ctx, d)
+	require.NoError(t, err)
+}
+
+// lookingStore lets something happen ahead of the n-th look at the table's schemas or at its newest snapshot, counted from 0.
+type lookingStore struct {
+	object.Store
+	path  table.Path
+	mu    sync.Mutex
+	looks int
+	at    int
+	meet  func()
+}
+
+func (s *lookingStore) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.looks++; s.looks == s.at+1 {
+		s.meet()
+	}
+}
+
+func (s *lookingStore) Get(ctx context.Context, name string) ([]byte, error) {
+	if name == s.path.Latest() {
+		s.look()
+	}
+	return s.Store.Get(ctx, name)
+}
+
+func (s *lookingStore) List(ctx context.Context, prefix string) iter.Seq2[object.Info, error] {
+	if strings.HasPrefix(prefix, s.path.SchemaDir()) {
+		s.look()
+	}
+	return s.Store.List(ctx, prefix)
 }
 
 // A log that seems to end before the group's offset is looked at again: the broker may not have heard of its last records, and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cenkalti/backoff/v5"
 
@@ -76,7 +77,7 @@ func (w *worker) deleteRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if opened.Schema.ID != w.schema.ID {
+	if opened.Schema.ID != w.schema.ID || newer(opened, w.schema) {
 		return backoff.Permanent(errOtherSchema)
 	}
 	for batch, err := range opened.Rows(ctx, scan.Options{}) {
@@ -88,6 +89,13 @@ func (w *worker) deleteRows(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// newer reports whether a file of a plan is of a newer schema, which came after the plan's was looked up.
+func newer(p *scan.Plan, schema *table.Schema) bool {
+	return slices.ContainsFunc(p.Splits, func(s scan.Split) bool {
+		return slices.ContainsFunc(s.Files, func(f table.File) bool { return f.SchemaID > schema.ID })
+	})
 }
 
 // deleteAll buffers a -D for each row of a batch.
