@@ -220,6 +220,11 @@ func (t *task) attempt(ctx context.Context) (stands bool, err error) {
 	if err := t.refreshSchema(ctx, schema); err != nil {
 		return false, err
 	}
+	if n := t.view.newest; n != nil && n.SchemaID > t.schema.ID { // that came after it was asked for
+		if err := t.refreshSchema(ctx, nil); err != nil {
+			return false, err
+		}
+	}
 	if err := t.check(ctx); err != nil {
 		return false, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -76,6 +77,12 @@ func (c *crowd) goOn(times int) {
 	}
 }
 
+// alter has b add a column.
+func (c *crowd) alter() {
+	_, _, err := c.b.Evolve(context.Background(), append(slices.Clone(c.b.Schema().Fields), table.Field{Name: "w", Type: table.Type{Root: table.Int}}))
+	require.NoError(c.t, err)
+}
+
 // expireAll expires all below the newest snapshot with a map, which is pinned.
 func (c *crowd) expireAll() {
 	all := c.snapshots()
@@ -121,6 +128,7 @@ func TestTableGoesOnAtEveryCall(t *testing.T) {
 		}, 10},
 	}
 	events := map[string]func(*crowd){
+		"a new column":             func(c *crowd) { c.alter(); c.goOn(1) },
 		"stranger":                 func(c *crowd) { c.stranger() },
 		"stranger, one":            func(c *crowd) { c.stranger(); c.goOn(1) },
 		"two, expiry":              func(c *crowd) { c.goOn(2); c.expireAll() },
@@ -187,5 +195,6 @@ func (c *crowd) judge(a *Committer, err error, n int, failed, done int64) {
 	require.Equal(c.t, 2*(progress.Offsets[part(0)].Offset+progress.Offsets[part(1)].Offset)+c.foreign, newest.TotalRecords, "call %d: a row for each bucket a record", n)
 	for i := 1; i < len(all); i++ {
 		require.Equal(c.t, all[i-1].ID+1, all[i].ID, "call %d: ids are dense", n)
+		require.LessOrEqual(c.t, all[i-1].SchemaID, all[i].SchemaID, "call %d: the schema never goes back", n)
 	}
 }

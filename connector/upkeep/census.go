@@ -21,6 +21,7 @@ type census struct {
 	at      *manifest.Snapshot // nil: nothing known
 	buckets map[table.Bucket]map[fileKey]fileFacts
 	changed map[table.Bucket]struct{} // since they were last looked at
+	schema  int64                     // the id of the newest one that a file has; another writer's snapshot may say an older one
 	appends int64                     // APPEND snapshots since all was compacted, as far as is known
 }
 
@@ -58,7 +59,7 @@ func (c *census) update(ctx context.Context) (*manifest.Snapshot, error) {
 }
 
 // forget makes the next update read everything.
-func (c *census) forget() { c.at, c.buckets, c.changed = nil, nil, nil }
+func (c *census) forget() { c.at, c.buckets, c.changed, c.schema = nil, nil, nil, 0 }
 
 // errLost says that what is known does not lead to the newest snapshot.
 var errLost = errors.New("the table was rolled back or made anew")
@@ -121,6 +122,7 @@ func (c *census) apply(e *manifest.Entry) {
 	if f.Bucket.Number < 0 {
 		return
 	}
+	c.schema = max(c.schema, f.SchemaID)
 	key := fileKey{f.Name, f.Level}
 	files, ok := c.buckets[f.Bucket]
 	switch {

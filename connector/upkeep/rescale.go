@@ -168,10 +168,14 @@ func (r *rescale) landed(result commit.Result, d *table.Delta) {
 // fill brings the new buckets up to the newest snapshot, and returns what a commit has to make visible.
 func (r *rescale) fill(ctx context.Context) (table.Delta, error) {
 	d := table.Delta{Progress: table.Progress{MaxSequence: -1}}
-	newest, err := manifest.LatestSnapshot(ctx, r.k.cfg.Store, r.k.cfg.Path)
-	if err != nil || newest == nil {
+	schema := r.k.schema
+	if ok, err := r.k.look(ctx); err != nil || !ok {
 		return d, err
 	}
+	if !slices.EqualFunc(schema.Fields, r.k.schema.Fields, sameField) { // what was made has other columns than files that came
+		r.forgetOthers(ctx, nil)
+	}
+	newest := r.k.census.at
 	if newest.IndexManifest != "" {
 		return d, fmt.Errorf("snapshot %d has index files, which a rescale does not know", newest.ID)
 	}

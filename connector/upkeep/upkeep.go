@@ -135,7 +135,7 @@ func (k *Keeper) look(ctx context.Context) (bool, error) {
 	if err != nil || newest == nil {
 		return false, err
 	}
-	if newest.SchemaID != k.schema.ID {
+	if newest.SchemaID != k.schema.ID || k.census.schema > k.schema.ID {
 		s, err := manifest.LatestSchema(ctx, k.cfg.Store, k.cfg.Path)
 		if err != nil {
 			return false, err

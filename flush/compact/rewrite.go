@@ -448,6 +448,9 @@ func (r *run) stream(ctx context.Context, o output, s, below datafile.Section, m
 }
 
 func (r *run) open(ctx context.Context, f *table.File) (datafile.Source, error) {
+	if f.SchemaID > r.cfg.Schema.ID {
+		return nil, fmt.Errorf("file %s has schema %d: rewritten with schema %d it would lose what that does not have", f.Name, f.SchemaID, r.cfg.Schema.ID)
+	}
 	schema, err := r.cfg.Schemas(ctx, f.SchemaID)
 	if err != nil {
 		return nil, fmt.Errorf("file %s: %w", f.Name, err)

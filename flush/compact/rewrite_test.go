@@ -388,6 +388,9 @@ func TestRefusals(t *testing.T) {
 	a.ExternalPath = "oss://elsewhere"
 	_, err = c.Run(t.Context(), Job{Files: []table.File{a}, OutputLevel: 5})
 	require.ErrorContains(t, err, "outside of the table")
+	a.ExternalPath, a.SchemaID = "", 1
+	_, err = c.Run(t.Context(), Job{Files: []table.File{a, w.addFile(row{1, "c", table.Insert, 2})}, OutputLevel: 5, DropDeletes: true})
+	require.ErrorContains(t, err, "has schema 1: rewritten with schema 0")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
