@@ -209,14 +209,11 @@ func (c *Connector) lost(ctx context.Context, client *kgo.Client, partitions map
 }
 
 // release calls leave at once for each worker with its share of the partitions, and waits for all. One that has stopped hears of
-// it, too: it may be tried again.
+// it, too: it may be tried again; and one that has taken a partition in an assignment which was broken off, before anyone read it.
 func (c *Connector) release(partitions map[string][]int32, leave func(*worker, []table.TopicPartition)) {
 	share := map[*worker][]table.TopicPartition{}
 	c.mu.Lock()
 	for _, tp := range flatten(partitions) {
-		if _, owned := c.cursors[tp]; !owned {
-			continue
-		}
 		for _, w := range c.routes[tp.Topic] {
 			share[w] = append(share[w], tp)
 		}

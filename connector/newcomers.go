@@ -34,8 +34,6 @@ func (w *worker) hasToWait(tp table.TopicPartition, log *partitionLog) bool {
 		delete(w.newcomers, tp)
 		return false
 	}
-	w.refuse([]table.TopicPartition{tp}) // an assignment that was broken off may have taken it
-	delete(w.partitions, tp)
 	if w.newcomers[tp] == nil {
 		w.newcomers[tp] = &newcomer{filled: log.end > 0}
 		w.log.Info().Str("topic", tp.Topic).Int32("partition", tp.Partition).

@@ -2,6 +2,9 @@ package connector
 
 import (
 	"context"
+	"iter"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,11 +89,6 @@ func TestWaitingPartitions(t *testing.T) {
 		require.Equal(t, c.waits, w.hasToWait(c.tp, &c.log), "%v", c)
 		require.Equal(t, !c.waits, c.log.taken)
 	}
-	w.partitions[at("a", 3)] = &partition{} // by an assignment that was broken off
-	w.accept(at("a", 3), 7)
-	require.True(t, w.hasToWait(at("a", 3), &partitionLog{}))
-	require.NotContains(t, w.partitions, at("a", 3), "nobody asks for its records")
-	require.NotContains(t, w.accepts, at("a", 3))
 	w.tellWaiting(at("a", 3), &partitionLog{start: 1, end: 6})
 	require.Equal(t, Lag{"a", 3, 1, 1, 6}, w.counters.read().Positions["a/3"])
 
@@ -104,6 +102,79 @@ func TestWaitingPartitions(t *testing.T) {
 	require.False(t, w.passed(w.state, ends, map[table.TopicPartition]partitionLog{at("a", 0): own, at("a", 2): own}), "it may be another's by now")
 	w.partitions[at("a", 0)] = &partition{}
 	require.True(t, w.passed(w.state, ends, map[table.TopicPartition]partitionLog{at("a", 0): own, at("a", 2): own}))
+}
+
+// What an assignment has left that was broken off while another table's store gave no answer: it goes when the partition does, and one that
+// has to wait by the next assignment is not read.
+func TestAssignmentBrokenOff(t *testing.T) {
+	store := &muteStore{Store: object.NewMem(), prefix: string(pathOf("orchard.lenient"))}
+	lenient := crateTable()
+	lenient.Name = "orchard.lenient"
+	c, err := New(Config{
+		Kafka: []kgo.Opt{kgo.SeedBrokers("localhost:1")}, Group: "g", Start: Earliest, Store: store, Memory: 64 << 20,
+		Checkpoint: Checkpoint{Interval: time.Hour, Bytes: 32 << 20, Records: 1 << 20}, Tables: []Table{crateTable(), lenient},
+	})
+	require.NoError(t, err)
+	defer func() {
+		c.endLife(nil)
+		c.running.Wait()
+		c.close()
+	}()
+	second := table.TopicPartition{Topic: crateTopic, Partition: 1}
+	workers, err := c.route(crateTopic)
+	require.NoError(t, err)
+	has := func(w *worker) (there bool) {
+		require.NoError(t, w.do(t.Context(), func(context.Context) { there = w.partitions[second] != nil }))
+		return there
+	}
+	assign := func() (map[*worker]table.Offsets, error) {
+		ctx, breakOff := context.WithCancel(t.Context())
+		defer breakOff()
+		go func() {
+			for ctx.Err() == nil && !has(workers[0]) {
+				time.Sleep(time.Millisecond)
+			}
+			breakOff()
+		}()
+		return c.assign(ctx, map[table.TopicPartition]partitionLog{second: {partitions: 2, end: 5, group: kadm.Offset{At: -1}}})
+	}
+	_, err = assign()
+	require.ErrorIs(t, err, context.Canceled)
+	require.True(t, has(workers[0]))
+	c.release(map[string][]int32{crateTopic: {1}}, func(w *worker, tps []table.TopicPartition) { w.revoke(t.Context(), tps) })
+	require.False(t, has(workers[0]), "it is another instance's, whose rows a checkpoint would say it had")
+
+	_, err = assign()
+	require.ErrorIs(t, err, context.Canceled)
+	other := commit.Config{Store: store, Path: pathOf("orchard.crate"), User: "g"}
+	_, _, err = commit.CreateTable(t.Context(), other, table.NewSchema(crateTable().Columns, []string{"id"}, nil, crateTable().Options))
+	require.NoError(t, err)
+	committer, err := commit.Open(t.Context(), other)
+	require.NoError(t, err)
+	_, err = committer.Commit(t.Context(), table.Delta{Progress: table.Progress{
+		Offsets: table.Offsets{{Topic: crateTopic}: {Offset: 9, Epoch: -1}}, MaxSequence: -1,
+	}})
+	require.NoError(t, err)
+	store.answers.Store(true)
+	wanted, err := c.assign(t.Context(), map[table.TopicPartition]partitionLog{second: {partitions: 2, end: 5, group: kadm.Offset{At: -1}}})
+	require.NoError(t, err)
+	require.NotContains(t, wanted[workers[0]], second)
+	require.False(t, has(workers[0]), "nobody asks for its records")
+}
+
+// muteStore gives no answer to who lists a folder, until it does.
+type muteStore struct {
+	object.Store
+	prefix  string
+	answers atomic.Bool
+}
+
+func (s *muteStore) List(ctx context.Context, prefix string) iter.Seq2[object.Info, error] {
+	if strings.HasPrefix(prefix, s.prefix) && !s.answers.Load() {
+		<-ctx.Done()
+		return func(yield func(object.Info, error) bool) { yield(object.Info{}, ctx.Err()) }
+	}
+	return s.Store.List(ctx, prefix)
 }
 
 // A topic that is made anew with more partitions is found out by an instance that has only those which the table has never read, too.

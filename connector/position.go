@@ -27,10 +27,19 @@ func (w *worker) assign(ctx context.Context, logs map[table.TopicPartition]parti
 		case w.scout != nil:
 			offsets, err = w.scout.assign(ctx, logs)
 		default:
+			w.clear(logs)
 			offsets, err = w.begin(ctx, logs)
 		}
 	})
 	return offsets, errors.Join(err, ended)
+}
+
+// clear forgets partitions that an assignment which was broken off has left: who reads them begins anew, and may have to wait.
+func (w *worker) clear(logs map[table.TopicPartition]partitionLog) {
+	w.refuse(slices.Collect(maps.Keys(logs)))
+	for tp := range logs {
+		delete(w.partitions, tp)
+	}
 }
 
 // keepFound has partitions that are here go on from where the table was found in them first: a scout finds a table again that was
