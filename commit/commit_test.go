@@ -14,6 +14,7 @@ import (
 	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 )
 
 func TestCommit(t *testing.T) {
@@ -163,7 +164,7 @@ func TestDeltaIsChecked(t *testing.T) {
 func TestStale(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	c := w.open(h)
 	d := w.delta(0, -1, 10, -1)
 	w.pass(time.Hour + time.Second)
@@ -172,7 +173,7 @@ func TestStale(t *testing.T) {
 
 	// It is looked at again just before the create: a sleeper may wake there.
 	d = w.delta(0, -1, 10, -1)
-	h.before = func(op, name string) error {
+	h.Before = func(op object.Op, name string) error {
 		if op == "put" {
 			w.pass(20 * time.Minute)
 		}
@@ -188,11 +189,11 @@ func TestStale(t *testing.T) {
 func TestLostRace(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a, b := w.open(h), w.open(w.store)
 	w.commit(a, 0, 10)
 	w.commit(b, 1, 10)
-	h.once("create", w.path.Snapshot(3), func() { w.commit(b, 1, 10) })
+	h.Once("create", w.path.Snapshot(3), func() { w.commit(b, 1, 10) })
 	r := w.commit(a, 0, 10)
 	require.EqualValues(t, 4, r.SnapshotID)
 	require.Equal(t, 2, r.Attempts)
@@ -202,7 +203,7 @@ func TestLostRace(t *testing.T) {
 	require.Equal(t, table.Offsets{part(0): at(20), part(1): at(20)}, w.check())
 
 	// The other may have taken the partition, too.
-	h.once("create", w.path.Snapshot(5), func() { w.commit(b, 0, 10) })
+	h.Once("create", w.path.Snapshot(5), func() { w.commit(b, 0, 10) })
 	s, err := a.Resume(ctx)
 	require.NoError(t, err)
 	before := len(w.names("manifest/"))
@@ -214,11 +215,11 @@ func TestLostRace(t *testing.T) {
 func TestBusy(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a, b := w.open(h), w.open(w.store)
 	a.cfg.Retries = 3
 	inside := false
-	h.before = func(op, name string) error {
+	h.Before = func(op object.Op, name string) error {
 		if op == "create" && !inside {
 			inside = true
 			w.commit(b, 1, 1)
@@ -231,7 +232,7 @@ func TestBusy(t *testing.T) {
 	require.ErrorIs(t, err, ErrBusy)
 	require.NotErrorIs(t, err, ErrUnsettled)
 	require.Len(t, w.names("manifest/"), 4*5, "only the four snapshots of b left anything")
-	h.before = nil
+	h.Before = nil
 	_, err = a.Commit(ctx, d)
 	require.NoError(t, err, "the same delta may be tried again")
 	w.check()
@@ -324,8 +325,8 @@ func TestExpiredWhileLookedAt(t *testing.T) {
 			b := w.open(w.store)
 			w.commit(b, 1, 10)
 			other()
-			h := &hook{Store: w.store}
-			h.once("get", w.path.Snapshot(1), func() {
+			h := &objecttest.Hook{Store: w.store}
+			h.Once("get", w.path.Snapshot(1), func() {
 				w.commit(b, 1, 10)
 				for range more {
 					other()
@@ -378,7 +379,7 @@ func TestMergedManifestsAreReused(t *testing.T) {
 	for _, winnerMerges := range []bool{false, true} {
 		t.Run(fmt.Sprintf("winner merges %v", winnerMerges), func(t *testing.T) {
 			w := newWorld(t).create(map[string]string{"manifest.merge-min-count": "4"})
-			h := &hook{Store: w.store}
+			h := &objecttest.Hook{Store: w.store}
 			f := object.NewFault(h)
 			a, b := w.open(f), w.open(w.store)
 			for range 4 {
@@ -388,7 +389,7 @@ func TestMergedManifestsAreReused(t *testing.T) {
 				b.schema = b.schema.Clone()
 				b.schema.Options["manifest.merge-min-count"] = "100"
 			}
-			h.once("create", w.path.Snapshot(5), func() { w.commit(b, 1, 1) })
+			h.Once("create", w.path.Snapshot(5), func() { w.commit(b, 1, 1) })
 			r := w.commit(a, 0, 5)
 			require.Equal(t, 2, r.Attempts)
 			require.EqualValues(t, 6, r.SnapshotID)
@@ -447,9 +448,9 @@ func TestErrorsOfTheStoreLeaveTheDeltaUsable(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	w := newWorld(t).create(nil)
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	c := w.open(h)
-	h.once("create", w.path.Snapshot(1), cancel)
+	h.Once("create", w.path.Snapshot(1), cancel)
 	_, err := c.Commit(ctx, w.delta(0, -1, 10, -1))
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, ErrUnsettled, "the create was on its way")

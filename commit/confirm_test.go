@@ -3,7 +3,6 @@ package commit
 import (
 	"context"
 	"fmt"
-	"iter"
 	"strconv"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 )
 
 // The base may expire between the create and the confirmation, when others are fast and keep little. The snapshot
@@ -27,12 +27,12 @@ func TestBaseExpiresBeforeConfirmation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t).create(nil)
-			h := &hook{Store: w.store}
+			h := &objecttest.Hook{Store: w.store}
 			a, b := w.open(h), w.open(w.store)
 			first := w.commit(a, 0, 10)
 			r := w.commit(a, 0, 10)
 			created := false
-			h.before = func(op, name string) error {
+			h.Before = func(op object.Op, name string) error {
 				if op == "get" && created && name == w.path.Snapshot(2) {
 					created = false
 					after(w, b)
@@ -63,14 +63,14 @@ func TestGoneOnFromBeforeConfirmation(t *testing.T) {
 		for _, first := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, first %v", name, first), func(t *testing.T) {
 				w := newWorld(t).create(nil)
-				h := &hook{Store: w.store}
-				a, b := w.open(&interrupted{Store: h, h: h}), w.open(w.store)
+				h := &objecttest.Hook{Store: w.store}
+				a, b := w.open(h), w.open(w.store)
 				d, id := w.delta(0, -1, 10, -1), int64(1)
 				if !first {
 					d, id = w.next(w.commit(a, 0, 10).Progress, 0, 10), 2
 				}
 				created := false
-				h.before = func(op, name string) error {
+				h.Before = func(op object.Op, name string) error {
 					switch {
 					case op == "create" && name == w.path.Snapshot(id):
 						created = true
@@ -90,17 +90,4 @@ func TestGoneOnFromBeforeConfirmation(t *testing.T) {
 			})
 		}
 	}
-}
-
-// interrupted tells the hook of listings, too.
-type interrupted struct {
-	object.Store
-	h *hook
-}
-
-func (i *interrupted) List(ctx context.Context, prefix string) iter.Seq2[object.Info, error] {
-	if err := i.h.call("list", prefix); err != nil {
-		return func(yield func(object.Info, error) bool) { yield(object.Info{}, err) }
-	}
-	return i.Store.List(ctx, prefix)
 }

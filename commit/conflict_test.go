@@ -11,6 +11,7 @@ import (
 	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 )
 
 // compacted makes a level-n file out of others.
@@ -247,12 +248,12 @@ func manifestReads(f *object.Fault) int {
 func TestCompactRacesWithCompact(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a, b := w.open(h), w.open(w.store)
 	w.commit(a, 0, 10)
 	w.commit(a, 0, 10)
 	removed := w.ofBucket(0)
-	h.once("create", w.path.Snapshot(3), func() {
+	h.Once("create", w.path.Snapshot(3), func() {
 		_, err := b.Commit(ctx, table.Delta{Removed: removed[:1], Added: []table.File{w.compacted("data-c1.parquet", 0, 5, 0, 9)}})
 		require.NoError(t, err)
 	})

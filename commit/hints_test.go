@@ -10,12 +10,13 @@ import (
 
 	"sink/table/manifest"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 )
 
 func TestLatestIsNeverLowered(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a, b := w.open(h), w.open(w.store)
 	w.commit(a, 0, 10)
 
@@ -24,7 +25,7 @@ func TestLatestIsNeverLowered(t *testing.T) {
 	s, err := a.Resume(ctx)
 	require.NoError(t, err)
 	looked := false
-	h.before = func(op, name string) error {
+	h.Before = func(op object.Op, name string) error {
 		require.False(t, op == "put" && name == w.path.Latest())
 		if !looked && op == "get" && name == w.path.Latest() {
 			looked = true
@@ -39,7 +40,7 @@ func TestLatestIsNeverLowered(t *testing.T) {
 	require.Equal(t, "4", w.latestHint())
 
 	// b commits between a's look and its write: a puts it right.
-	h.once("put", w.path.Latest(), func() { w.commit(b, 1, 10) })
+	h.Once("put", w.path.Latest(), func() { w.commit(b, 1, 10) })
 	r, err = a.Commit(ctx, w.next(r.Progress, 0, 10))
 	require.NoError(t, err)
 	require.EqualValues(t, 5, r.SnapshotID)

@@ -3,60 +3,16 @@ package commit
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"sink/table"
 	"sink/table/manifest"
-	"sink/table/object"
+	"sink/table/object/objecttest"
 )
-
-// betweenCalls lets something happen ahead of the n-th call of the store, counted from 0.
-type betweenCalls struct {
-	object.Store
-	mu     sync.Mutex
-	calls  int
-	at     int
-	happen func()
-}
-
-func (s *betweenCalls) call() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls++; s.calls == s.at+1 {
-		s.happen()
-	}
-}
-
-func (s *betweenCalls) Get(ctx context.Context, name string) ([]byte, error) {
-	s.call()
-	return s.Store.Get(ctx, name)
-}
-
-func (s *betweenCalls) Put(ctx context.Context, name string, b []byte) error {
-	s.call()
-	return s.Store.Put(ctx, name, b)
-}
-
-func (s *betweenCalls) Create(ctx context.Context, name string, b []byte) error {
-	s.call()
-	return s.Store.Create(ctx, name, b)
-}
-
-func (s *betweenCalls) Delete(ctx context.Context, names ...string) error {
-	s.call()
-	return s.Store.Delete(ctx, names...)
-}
-
-func (s *betweenCalls) List(ctx context.Context, prefix string) iter.Seq2[object.Info, error] {
-	s.call()
-	return s.Store.List(ctx, prefix)
-}
 
 // crowd are those who use the table beside a Committer: b, which has partition 1 and takes 0 when asked, and a stranger.
 type crowd struct {
@@ -143,19 +99,18 @@ func TestTableGoesOnAtEveryCall(t *testing.T) {
 					c := &crowd{world: newWorld(t).create(nil)}
 					c.b = c.open(c.store)
 					taken := int64(0)
-					s := &betweenCalls{Store: c.store, at: -1}
+					s := &objecttest.Hook{Store: c.store}
 					a := c.open(s)
 					op.before(c, a)
 					before := c.reached()
-					happened = false
-					s.calls, s.at, s.happen = 0, n, func() {
-						happened = true
+					reached := s.Nth(n, func() {
 						was := c.reached()
 						happen(c)
 						taken = c.reached() - was
-					}
+					})
 					err := op.do(c, a)
-					s.at = -1
+					happened = reached()
+					s.Before = nil
 					c.judge(a, err, n, before+taken, op.records+taken)
 				}
 			})

@@ -8,6 +8,7 @@ import (
 
 	"sink/table"
 	"sink/table/manifest"
+	"sink/table/object/objecttest"
 )
 
 // Rebase is the way on, and says exactly where.
@@ -72,8 +73,8 @@ func TestRebaseOfMap(t *testing.T) {
 		require.ErrorContains(t, err, "has moved since")
 	}
 
-	h := &hook{Store: w.store}
-	h.once("create", w.path.Snapshot(2), func() { w.commit(a, 0, 10) })
+	h := &objecttest.Hook{Store: w.store}
+	h.Once("create", w.path.Snapshot(2), func() { w.commit(a, 0, 10) })
 	_, err := w.open(h).Rebase(ctx, shown, table.Offsets{part(0): at(4)})
 	require.ErrorIs(t, err, ErrFenced)
 	s, err := w.open(w.store).Resume(ctx)

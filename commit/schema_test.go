@@ -15,6 +15,7 @@ import (
 	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 )
 
 func testSchema(options map[string]string) *table.Schema {
@@ -123,10 +124,10 @@ func TestColumnDropped(t *testing.T) {
 func TestEvolveRace(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a, b := w.open(h), w.open(w.store)
 	wanted := append(slices.Clone(testFields), table.Field{Name: "grade", Type: table.Type{Root: table.Int}})
-	h.once("create", w.path.Schema(1), func() {
+	h.Once("create", w.path.Schema(1), func() {
 		w.pass(time.Millisecond)
 		s, changes, err := b.Evolve(ctx, wanted)
 		require.NoError(t, err)
@@ -140,7 +141,7 @@ func TestEvolveRace(t *testing.T) {
 	require.Equal(t, b.Schema(), s)
 
 	// Different changes at once: both are made, one after the other.
-	h.once("create", w.path.Schema(2), func() {
+	h.Once("create", w.path.Schema(2), func() {
 		_, _, err := b.Evolve(ctx, append(slices.Clone(wanted), table.Field{Name: "x", Type: table.Type{Root: table.Int}}))
 		require.NoError(t, err)
 	})
@@ -205,4 +206,30 @@ func TestSchemaOfTheFuture(t *testing.T) {
 	var version *table.VersionError
 	require.ErrorAs(t, err, &version)
 	require.ErrorContains(t, err, "schema/schema-1")
+}
+
+// A schema that comes right after it was asked for, with a snapshot that is seen: no snapshot says an older schema than the one before it.
+func TestSchemaNeverGoesBack(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t).create(nil)
+	h := &objecttest.Hook{Store: w.store}
+	a, b := w.open(h), w.open(w.store)
+	d := w.next(w.commit(a, 0, 10).Progress, 0, 10)
+	_, _, err := b.Evolve(ctx, append(slices.Clone(testFields), table.Field{Name: "w", Type: table.Type{Root: table.Int}}))
+	require.NoError(t, err)
+	w.commit(b, 1, 10)
+	asked := false
+	h.Before = func(_ object.Op, name string) error {
+		if name == w.path.Schema(1) && !asked {
+			asked = true
+			return errAbsent
+		}
+		return nil
+	}
+	r, err := a.Commit(ctx, d)
+	require.NoError(t, err)
+	require.True(t, asked)
+	require.EqualValues(t, 3, r.SnapshotID)
+	require.EqualValues(t, 1, w.mustSnapshot(3).SchemaID)
+	w.check()
 }

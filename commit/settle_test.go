@@ -12,6 +12,7 @@ import (
 	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 )
 
 // The sleeper (U27): an instance sleeps between its look and its create, for so long that its id has expired, and makes
@@ -30,13 +31,13 @@ func TestSleeperMakesExpiredID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
 			w := newWorld(t).create(nil)
-			h := &hook{Store: w.store}
+			h := &objecttest.Hook{Store: w.store}
 			a, b := w.open(h), w.open(w.store)
 			w.commit(a, 0, 10)
 			w.commit(b, 1, 10)
 			s, err := a.Resume(ctx)
 			require.NoError(t, err)
-			h.once("create", w.path.Snapshot(3), func() {
+			h.Once("create", w.path.Snapshot(3), func() {
 				for range 5 {
 					w.commit(b, tc.others, 10)
 				}
@@ -73,7 +74,7 @@ func TestSleeperIsCalledOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			w := newWorld(t).create(nil)
-			h := &hook{Store: w.store}
+			h := &objecttest.Hook{Store: w.store}
 			var store object.Store = h
 			if lost {
 				store = deaf{h, w.path.Snapshot(3), cancel}
@@ -83,13 +84,13 @@ func TestSleeperIsCalledOff(t *testing.T) {
 			w.commit(b, 1, 10)
 			s, err := a.Resume(ctx)
 			require.NoError(t, err)
-			h.once("create", w.path.Snapshot(3), func() {
+			h.Once("create", w.path.Snapshot(3), func() {
 				for range 5 {
 					w.commit(b, 0, 10)
 				}
 				w.expire(6)
 				if !lost {
-					h.once("get", w.path.Snapshot(2), cancel)
+					h.Once("get", w.path.Snapshot(2), cancel)
 				}
 			})
 			_, err = a.Commit(ctx, w.next(s.Progress, 0, 10))
@@ -121,10 +122,10 @@ func (d deaf) Create(ctx context.Context, name string, b []byte) error {
 func TestSleeperBeforeForeign(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a := w.open(h)
 	r := w.commit(a, 0, 10)
-	h.once("create", w.path.Snapshot(2), func() {
+	h.Once("create", w.path.Snapshot(2), func() {
 		w.foreign(manifest.Append, []table.File{w.file("data-java-1.parquet", 0, 1, 5, 0, 5)}, nil)
 		w.foreign(manifest.Append, []table.File{w.file("data-java-2.parquet", 0, 1, 5, 6, 9)}, nil)
 		require.NoError(t, w.store.Delete(ctx, w.path.Snapshot(2)))
@@ -140,9 +141,9 @@ func TestSleeperBeforeForeign(t *testing.T) {
 func TestSleeperMakesFirst(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a, b := w.open(h), w.open(w.store)
-	h.once("create", w.path.Snapshot(1), func() {
+	h.Once("create", w.path.Snapshot(1), func() {
 		for range 4 {
 			w.commit(b, 1, 10)
 		}
@@ -176,12 +177,12 @@ func TestTableChangesUnderACommit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t).create(nil)
-			h := &hook{Store: w.store}
+			h := &objecttest.Hook{Store: w.store}
 			a := w.open(h)
 			w.commit(a, 0, 10)
 			w.commit(a, 0, 10)
 			r := w.commit(a, 0, 10)
-			h.once("create", w.path.Snapshot(4), func() { tc.change(w) })
+			h.Once("create", w.path.Snapshot(4), func() { tc.change(w) })
 			_, err := a.Commit(ctx, w.next(r.Progress, 0, 10))
 			require.ErrorIs(t, err, ErrUnsettled)
 			var state *StateError
@@ -282,9 +283,9 @@ func TestTableGoneBetweenCommits(t *testing.T) {
 	for name, filled := range map[string]bool{"made anew before the first create": false, "made anew and filled before the first create": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t).create(nil)
-			h := &hook{Store: w.store}
+			h := &objecttest.Hook{Store: w.store}
 			a := w.open(h)
-			h.once("create", w.path.Snapshot(1), func() {
+			h.Once("create", w.path.Snapshot(1), func() {
 				w.drop()
 				w.pass(time.Second)
 				w.create(nil)
@@ -348,10 +349,10 @@ func TestResumeFromChangelogs(t *testing.T) {
 func TestReadsLagBehind(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a := w.open(h)
 	hidden := map[string]bool{}
-	h.before = func(op, name string) error {
+	h.Before = func(op object.Op, name string) error {
 		switch {
 		case op == "create" || op == "put":
 			hidden[name] = true
@@ -374,12 +375,12 @@ func TestReadsLagBehind(t *testing.T) {
 func TestBaseNotVisibleForAMoment(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a := w.open(h)
 	w.commit(a, 0, 10)
 	r := w.commit(a, 0, 10)
 	created, hidden := false, 2
-	h.before = func(op, name string) error {
+	h.Before = func(op object.Op, name string) error {
 		created = created || op == "create"
 		if created && hidden > 0 && op == "get" && name == w.path.Snapshot(2) {
 			hidden--
@@ -428,15 +429,15 @@ func TestUnknownOutcomes(t *testing.T) {
 func TestLateRequest(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a, b := w.open(h), w.open(w.store)
 	r := w.commit(a, 0, 10)
 	// The create gets no answer, and the snapshot is not there. Before it is sent again b takes the id.
-	h.before = func(op, name string) error {
+	h.Before = func(op object.Op, name string) error {
 		if op == "create" && name == w.path.Snapshot(2) {
-			h.before = func(op, name string) error {
+			h.Before = func(op object.Op, name string) error {
 				if op == "create" && name == w.path.Snapshot(2) {
-					h.before = nil
+					h.Before = nil
 					w.commit(b, 0, 5)
 				}
 				return nil
@@ -509,11 +510,11 @@ func (o *overwriting) Create(ctx context.Context, name string, b []byte) error {
 func TestConfirmationFails(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t).create(nil)
-	h := &hook{Store: w.store}
+	h := &objecttest.Hook{Store: w.store}
 	a := w.open(h)
 	r := w.commit(a, 0, 10)
 	created := false
-	h.before = func(op, name string) error {
+	h.Before = func(op object.Op, name string) error {
 		if created && op == "get" {
 			return object.ErrInjected
 		}
@@ -522,7 +523,7 @@ func TestConfirmationFails(t *testing.T) {
 	}
 	_, err := a.Commit(ctx, w.next(r.Progress, 0, 10))
 	require.ErrorIs(t, err, ErrUnsettled)
-	h.before = nil
+	h.Before = nil
 	s, err := a.Resume(ctx)
 	require.NoError(t, err)
 	require.Equal(t, at(20), s.Progress.Offsets[part(0)], "it was there")

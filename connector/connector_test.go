@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -456,21 +455,8 @@ func TestSnapshotNotSeenYet(t *testing.T) {
 	path := pathOf("orchard.crate")
 	require.NoError(t, manifest.WriteHint(t.Context(), store, path.Latest(), 1)) // its maker died before the hint
 	b.send(crateTopic, 0, keyOf(2), envelope("c", nil, row(2, "fig", 1), 2))
-	_, err := runConnector(t, b.config(&hidingStore{Store: store, name: path.Snapshot(2)}, crateTable()))
+	hidden := object.NewFault(store, object.Rule{Ops: []object.Op{object.OpGet}, Path: path.Snapshot(2), Nth: 1, Err: fs.ErrNotExist})
+	_, err := runConnector(t, b.config(hidden, crateTable()))
 	require.NoError(t, err)
 	require.Len(t, rowsOf(t, store, "orchard.crate"), 3)
-}
-
-// hidingStore does not see an object the first time that it is looked for.
-type hidingStore struct {
-	object.Store
-	name string
-	seen atomic.Bool
-}
-
-func (s *hidingStore) Get(ctx context.Context, name string) ([]byte, error) {
-	if name == s.name && !s.seen.Swap(true) {
-		return nil, fs.ErrNotExist
-	}
-	return s.Store.Get(ctx, name)
 }

@@ -3,10 +3,8 @@ package connector
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"sink/flush"
 	"sink/table"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 )
 
 // What instances do that know less than others by now, and what brokers tell that do; found by integration/simulation, too.
@@ -186,11 +185,18 @@ func TestTruncateMeetsNewColumn(t *testing.T) {
 			require.NoError(t, err)
 			s.emit(crateTopic, event{value: envelope("t", nil, nil, 1)})
 			cfg.Tables[0].OnTruncate = Apply
-			met = false
-			looks := &lookingStore{Store: store, path: pathOf("orchard.crate"), at: n, meet: func() { met = true; writeWider(t, store) }}
-			cfg.Store = looks
+			looks := 0
+			cfg.Store = &objecttest.Hook{Store: store, Before: func(_ object.Op, name string) error {
+				if path := pathOf("orchard.crate"); name == path.Latest() || strings.HasPrefix(name, path.SchemaDir()) {
+					if looks++; looks == n+1 {
+						writeWider(t, store)
+					}
+				}
+				return nil
+			}}
 			_, err = s.drain(cfg)
 			require.NoError(t, err)
+			met = looks > n
 			_, changes := changesOf(t, store, "orchard.crate")
 			lines := map[string]int{}
 			for _, change := range changes {
@@ -228,38 +234,6 @@ func writeWider(t *testing.T, store object.Store) {
 	require.NoError(t, err)
 	_, err = other.Commit(ctx, d)
 	require.NoError(t, err)
-}
-
-// lookingStore lets something happen ahead of the n-th look at the table's schemas or at its newest snapshot, counted from 0.
-type lookingStore struct {
-	object.Store
-	path  table.Path
-	mu    sync.Mutex
-	looks int
-	at    int
-	meet  func()
-}
-
-func (s *lookingStore) look() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.looks++; s.looks == s.at+1 {
-		s.meet()
-	}
-}
-
-func (s *lookingStore) Get(ctx context.Context, name string) ([]byte, error) {
-	if name == s.path.Latest() {
-		s.look()
-	}
-	return s.Store.Get(ctx, name)
-}
-
-func (s *lookingStore) List(ctx context.Context, prefix string) iter.Seq2[object.Info, error] {
-	if strings.HasPrefix(prefix, s.path.SchemaDir()) {
-		s.look()
-	}
-	return s.Store.List(ctx, prefix)
 }
 
 // A log that seems to end before the group's offset is looked at again: the broker may not have heard of its last records, and

@@ -2,7 +2,6 @@ package connector
 
 import (
 	"context"
-	"iter"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"sink/commit"
 	"sink/table"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 )
 
 // A topic that grows gives keys another partition. What is in the new one comes after all that the old ones held by then, however slowly these
@@ -107,7 +107,13 @@ func TestWaitingPartitions(t *testing.T) {
 // What an assignment has left that was broken off while another table's store gave no answer: it goes when the partition does, and one that
 // has to wait by the next assignment is not read.
 func TestAssignmentBrokenOff(t *testing.T) {
-	store := &muteStore{Store: object.NewMem(), prefix: string(pathOf("orchard.lenient"))}
+	var answers atomic.Bool
+	store := &objecttest.Hook{Store: object.NewMem(), Before: func(_ object.Op, name string) error {
+		if strings.HasPrefix(name, string(pathOf("orchard.lenient"))) && !answers.Load() {
+			return object.ErrInjected
+		}
+		return nil
+	}}
 	lenient := crateTable()
 	lenient.Name = "orchard.lenient"
 	c, err := New(Config{
@@ -155,26 +161,11 @@ func TestAssignmentBrokenOff(t *testing.T) {
 		Offsets: table.Offsets{{Topic: crateTopic}: {Offset: 9, Epoch: -1}}, MaxSequence: -1,
 	}})
 	require.NoError(t, err)
-	store.answers.Store(true)
+	answers.Store(true)
 	wanted, err := c.assign(t.Context(), map[table.TopicPartition]partitionLog{second: {partitions: 2, end: 5, group: kadm.Offset{At: -1}}})
 	require.NoError(t, err)
 	require.NotContains(t, wanted[workers[0]], second)
 	require.False(t, has(workers[0]), "nobody asks for its records")
-}
-
-// muteStore gives no answer to who lists a folder, until it does.
-type muteStore struct {
-	object.Store
-	prefix  string
-	answers atomic.Bool
-}
-
-func (s *muteStore) List(ctx context.Context, prefix string) iter.Seq2[object.Info, error] {
-	if strings.HasPrefix(prefix, s.prefix) && !s.answers.Load() {
-		<-ctx.Done()
-		return func(yield func(object.Info, error) bool) { yield(object.Info{}, ctx.Err()) }
-	}
-	return s.Store.List(ctx, prefix)
 }
 
 // A topic that is made anew with more partitions is found out by an instance that has only those which the table has never read, too.

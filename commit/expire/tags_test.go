@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"sink/table/manifest"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 )
 
 func TestTags(t *testing.T) {
@@ -51,67 +51,29 @@ func TestTags(t *testing.T) {
 	w.checkNothingElse()
 }
 
-// interposed is a store that calls before ahead of the n-th call that changes it.
-type interposed struct {
-	object.Store
-	before func()
-
-	mu sync.Mutex
-	n  int
-}
-
-func (s *interposed) tick() {
-	s.mu.Lock()
-	s.n--
-	now := s.n == 0
-	s.mu.Unlock()
-	if now {
-		s.before()
-	}
-}
-
-func (s *interposed) Delete(ctx context.Context, names ...string) error {
-	s.tick()
-	return s.Store.Delete(ctx, names...)
-}
-
-func (s *interposed) Get(ctx context.Context, name string) ([]byte, error) {
-	s.tick()
-	return s.Store.Get(ctx, name)
-}
-
-func (s *interposed) Create(ctx context.Context, name string, b []byte) error {
-	s.tick()
-	return s.Store.Create(ctx, name, b)
-}
-
-func (s *interposed) Put(ctx context.Context, name string, b []byte) error {
-	s.tick()
-	return s.Store.Put(ctx, name, b)
-}
-
 // TestTagRace: a tag that is made at any moment of an expiry holds all its files, or is refused; and the other way round.
 func TestTagRace(t *testing.T) {
 	for _, tagFirst := range []bool{false, true} {
 		refused, made := 0, 0
-		for n := 1; ; n++ {
+		for n := 0; ; n++ {
 			w := newWorld(t, map[string]string{"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2"})
 			w.grow(rand.New(rand.NewPCG(7, 7)), 8)
 			w.dropPin()
 			var tagErr, runErr error
 			tag := func(s object.Store) { _, tagErr = w.expirer(s).CreateTag(context.Background(), "t", 3, 0) }
 			run := func(s object.Store) { _, runErr = w.expirer(s).Run(context.Background()) }
-			s := &interposed{Store: w.store, n: n}
+			s := &objecttest.Hook{Store: w.store}
+			var reached func() bool
 			if tagFirst {
-				s.before = func() { run(w.store) }
+				reached = s.Nth(n, func() { run(w.store) })
 				tag(s)
 			} else {
-				s.before = func() { tag(w.store) }
+				reached = s.Nth(n, func() { tag(w.store) })
 				run(s)
 			}
 			require.NoError(t, runErr)
 			w.check()
-			if s.n > 0 {
+			if !reached() {
 				break
 			}
 			_, err := manifest.ReadTag(t.Context(), w.store, w.path, "t")
