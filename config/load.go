@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -96,7 +97,7 @@ func parse(name string, text []byte) (*yaml.Node, error) {
 			break
 		}
 		if err != nil {
-			return nil, syntaxProblem(name, err)
+			return nil, syntaxProblem(name, text, err)
 		}
 		if len(doc.Content) == 0 || isNull(doc.Content[0]) {
 			continue
@@ -113,13 +114,20 @@ func parse(name string, text []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var (
+	syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	tabIndent  = regexp.MustCompile(`^ *\t`)
+)
 
-// syntaxProblem gives the parser's message its place.
-func syntaxProblem(name string, err error) *Problem {
+// syntaxProblem gives the parser's message its place. Of a tab that indents a line it says only that a character cannot be there.
+func syntaxProblem(name string, text []byte, err error) *Problem {
 	p := &Problem{File: name, Line: 1, Column: 1, Text: "is not YAML: " + syntaxLine.ReplaceAllString(err.Error(), "")}
 	if m := syntaxLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 		p.Line, _ = strconv.Atoi(m[1])
+	}
+	lines := bytes.Split(text, []byte("\n"))
+	if strings.Contains(p.Text, "cannot start any token") && p.Line >= 1 && p.Line <= len(lines) && tabIndent.Match(lines[p.Line-1]) {
+		p.Text = "is not YAML: a tab at the beginning of a line; YAML is indented by spaces"
 	}
 	return p
 }

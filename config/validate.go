@@ -95,11 +95,28 @@ func (v *validator) registry() {
 		v.webAddress("registry.url", r.URL)
 	} else if v.at["registry"] != (position{}) {
 		v.problem("registry.url", "is missing: the address of the registry, such as http://127.0.0.1:8081")
+	} else {
+		v.unregistered()
 	}
 	if r.Password.IsSet() && r.Username == "" {
 		v.problem("registry.username", "is missing, but there is a password")
 	}
 	v.tls("registry.tls", r.TLS)
+}
+
+// unregistered refuses Avro where nothing says who has its schemas: no record could be read, and a policy that passes over bad
+// records would pass over all.
+func (v *validator) unregistered() {
+	for i := range v.Tables {
+		if v.Tables[i].Format != "debezium-avro" {
+			continue
+		}
+		key := fmt.Sprintf("tables[%d].format", i)
+		if v.at[key] == (position{}) {
+			key = "format"
+		}
+		v.problem(key, "is debezium-avro, whose schemas are in a registry: say where, as registry: {url: http://127.0.0.1:8081}")
+	}
 }
 
 func (v *validator) warehouse() {

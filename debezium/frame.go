@@ -190,9 +190,17 @@ func (d *Decoder) isAvro(f *Frame, b []byte, what string) (bool, error) {
 		if c := b[0]; what == "key" && (c == '{' || c == '"') {
 			return false, nil // a plain JSON key beside an Avro value
 		}
-		return false, bad(ReasonEncoding, "%s does not begin with byte 0, as Avro with a schema registry does", what)
+		return false, bad(ReasonEncoding, "%s does not begin with byte 0, as Avro with a schema registry does%s", what, wayOutOfAvro(b))
 	}
 	return false, nil
+}
+
+// wayOutOfAvro is what a mapping that says Avro can say instead where a value looks like JSON.
+func wayOutOfAvro(b []byte) string {
+	if b[0] == '{' {
+		return ", but looks like JSON; say format: debezium-json or auto"
+	}
+	return ""
 }
 
 func (d *Decoder) frameValue(ctx context.Context, f *Frame) (*valueSchema, error) {

@@ -103,10 +103,16 @@ func TestFormats(t *testing.T) {
 	rec := &Record{Topic: "t", Value: []byte("\x00\x00\x00\x00\x01"), Key: []byte(`{"id":1}`)}
 	err := NewDecoder(Config{Format: FormatJSON}).Frame(t.Context(), rec, &f)
 	require.Equal(t, ReasonEncoding, reasonOf(t, err))
+	require.ErrorContains(t, err, "say format: debezium-avro or auto")
 	rec.Value = []byte(`{"id":1}`)
 	require.NoError(t, NewDecoder(Config{Format: FormatJSON}).Frame(t.Context(), rec, &f))
 	err = NewDecoder(Config{Format: FormatAvro}).Frame(t.Context(), rec, &f)
 	require.Equal(t, ReasonEncoding, reasonOf(t, err))
+	require.ErrorContains(t, err, "looks like JSON; say format: debezium-json or auto")
+	rec.Value = []byte("hello")
+	err = NewDecoder(Config{Format: FormatAvro}).Frame(t.Context(), rec, &f)
+	require.ErrorContains(t, err, "as Avro with a schema registry does")
+	require.NotContains(t, err.Error(), "JSON")
 }
 
 // TestShapes: one pointer as long as the declarations stay the same, another when one changes.
