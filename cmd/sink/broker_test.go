@@ -185,6 +185,7 @@ func TestRunService(t *testing.T) {
 	b.produce(300) // what is read but not committed when the stop comes is committed by it
 	stop()
 	require.Zero(t, <-done, log.String())
+	require.Regexp(t, `"shutdown_timeout":"30s",.*"message":"stopping after a last checkpoint; a second signal ends it at once"\}\n(?s:.*)"message":"stopped"`, log.String())
 	http.DefaultClient.CloseIdleConnections()
 	code2, _, stderr := b.sink("", "run", "--until-end")
 	require.Zero(t, code2, stderr)

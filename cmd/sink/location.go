@@ -55,6 +55,9 @@ func (l *location) open(ctx context.Context) (object.Store, string, error) {
 	if scheme, _, ok := strings.Cut(l.warehouse, "://"); ok && !slices.Contains([]string{"file", "s3", "s3a"}, scheme) {
 		return nil, "", misusef("--warehouse %s: scheme %s is not known: write file:///folder or s3://bucket/prefix", l.warehouse, scheme)
 	}
+	if host, _, _ := strings.Cut(strings.TrimPrefix(l.warehouse, "file://"), "/"); strings.HasPrefix(l.warehouse, "file://") && host != "" && host != "localhost" {
+		return nil, "", misusef("--warehouse %s names a host, %q: an absolute folder has three slashes, file:///folder", l.warehouse, host)
+	}
 	store, err := object.Open(ctx, l.warehouse, object.S3Config{Endpoint: l.endpoint, Region: l.region, PathStyle: l.pathStyle})
 	return store, l.warehouse, err
 }

@@ -97,7 +97,9 @@ func (s *service) run(ctx context.Context) error {
 	}
 	s.log.Info().Str("version", versionOf()).Str("warehouse", s.cfg.Warehouse).Strs("brokers", s.cfg.Kafka.Brokers).
 		Str("group", s.cfg.Kafka.Group).Int("mappings", len(s.cfg.Tables)).Bool("until_end", s.untilEnd).Msg("started")
+	quiet := s.tellStop(ctx)
 	err = c.Run(ctx)
+	quiet()
 	if webErr := stopWeb(); webErr != nil {
 		s.log.Error().Err(webErr).Msg("the status server ended early")
 	}
@@ -105,6 +107,20 @@ func (s *service) run(ctx context.Context) error {
 		s.log.Info().Msg("stopped")
 	}
 	return err
+}
+
+// tellStop logs that the process was told to stop, and how long that may take. The function returned ends that, and waits.
+func (s *service) tellStop(ctx context.Context) (quiet func()) {
+	told := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(told)
+		s.log.Info().Stringer("shutdown_timeout", s.cfg.ShutdownTimeout).Msg("stopping after a last checkpoint; a second signal ends it at once")
+	})
+	return func() {
+		if !stop() {
+			<-told
+		}
+	}
 }
 
 // listen opens the port of metrics and health, if there is to be one, so that a taken port is told before anything starts.
