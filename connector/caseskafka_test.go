@@ -147,7 +147,7 @@ func TestOffsetIsGone(t *testing.T) {
 			require.NoError(t, err)
 			p.c.client.ResumeFetchPartitions(map[string][]int32{crateTopic: {0}})
 			<-p.ended
-			require.ErrorContains(t, p.err, "topic dock.orchard.crate partition 0: the wanted offset is no longer in the log")
+			require.ErrorContains(t, p.err, "topic dock.orchard.crate partition 0: offset 10 is wanted, but it is no longer in the log")
 			require.Len(t, rowsOf(t, store, "orchard.crate"), 10)
 			require.EqualValues(t, 10, s.group(cfg.Group, crateTopic, 0))
 		})

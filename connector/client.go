@@ -100,9 +100,9 @@ func (c *Connector) subscription() (topics []string, patterns bool) {
 	return topics, patterns
 }
 
-// logProblem returns an error where the log no longer holds what the table wants, else nil. It stops the tables: going
-// on would lose records silently (I9).
-func logProblem(tp table.TopicPartition, err error) error {
+// logProblem returns an error where the log no longer holds what a table wants, the offset given, else nil. It stops the
+// table: going on would lose records silently (I9).
+func logProblem(tp table.TopicPartition, wanted int64, err error) error {
 	if loss, ok := errors.AsType[*kgo.ErrDataLoss](err); ok {
 		return fmt.Errorf("topic %s partition %d: the log was truncated: offset %d was read at leader epoch %d, but the log now ends at %d of epoch %d; "+
 			"records that the table holds are gone from the topic: compare with the source, then run `sink offsets rebase`",
@@ -110,8 +110,8 @@ func logProblem(tp table.TopicPartition, err error) error {
 	}
 	switch {
 	case errors.Is(err, kerr.OffsetOutOfRange):
-		return fmt.Errorf("topic %s partition %d: the wanted offset is no longer in the log (retention, or the topic was made anew); "+
-			"`sink offsets` shows what is wanted and what is there, `sink offsets rebase` goes on without it", tp.Topic, tp.Partition)
+		return fmt.Errorf("topic %s partition %d: offset %d is wanted, but it is no longer in the log (retention, or the topic was made anew); "+
+			"`sink offsets` shows where the log begins and ends, `sink offsets rebase` goes on without what is gone", tp.Topic, tp.Partition, wanted)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
 		return fmt.Errorf("topic %s partition %d: the topic was deleted and made anew while it was read; `sink offsets rebase` goes on with the new one", tp.Topic, tp.Partition)
 	}

@@ -272,11 +272,11 @@ func (c *Connector) fetchFailed(tp table.TopicPartition, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return nil // our own wake-up
 	}
-	if problem := logProblem(tp, err); problem != nil {
+	if logProblem(tp, 0, err) != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for w := range c.cursors[tp] {
-			w.askStop(problem)
+		for w, l := range c.cursors[tp] {
+			w.askStop(logProblem(tp, l.next.Offset, err))
 		}
 		return nil
 	}
