@@ -17,7 +17,7 @@ var caseTests = map[string]string{
 	"U05 Debezium sends events twice":                             "TestRepeats TestDeduplicate TestRepeatedTruncate",
 	"U05 rows that Debezium reads again":                          "TestIncrementalSnapshot TestRereadIsTold",
 	"U06 tombstones and poor deletes":                             "TestPoorDeletes TestMarkerBeforeTombstone integration.TestPoorDeletes integration.TestTombstoneAfterRestart",
-	"U07 a delete of a partitioned table with the key only":       "TestPartitionedDelete",
+	"U07 a delete of a partitioned table with the key only":       "TestPartitionedDelete TestUnplacedIsTold",
 	"U09 truncate between inserts":                                "TestTruncateInBetween TestTruncate",
 	"U10 many changes of one key":                                 "TestManySteps integration.TestManyChangesOfOneKey",
 	"U11 TOAST placeholder in every shape":                        "TestToast debezium.TestUnavailable",

@@ -1,12 +1,14 @@
 package connector
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -267,6 +269,41 @@ func TestPartitionedDelete(t *testing.T) {
 			changes: []string{"+I " + rye, "-D " + rye, "+I " + moved},
 		})
 	})
+}
+
+// TestUnplacedIsTold is the beginning of case U07: when a table is made, each column of its key that the record key does not tell is named.
+func TestUnplacedIsTold(t *testing.T) {
+	day := func(source string) func(*Table) {
+		return func(m *Table) {
+			m.Shaping.Computed, m.PartitionBy = []Computed{{"day", expression(t, "cast("+source+", STRING)")}}, []string{"day"}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*Table)
+		told   []string
+	}{
+		"none":           {func(*Table) {}, nil},
+		"a partition":    {func(m *Table) { m.PartitionBy, m.Columns[2].Type = []string{"weight"}, mustType("INT NOT NULL") }, []string{"weight"}},
+		"of other parts": {day("weight"), []string{"day"}},
+		"of the key":     {day("id"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, store := newBroker(t, 1, crateTopic), object.NewMem()
+			b.send(crateTopic, 0, keyOf(1), envelope("c", nil, row(1, "fig", 1), 0))
+			mapping := crateTable()
+			mapping.PrimaryKey = nil
+			c.change(&mapping)
+			var log bytes.Buffer
+			cfg := b.config(store, mapping)
+			cfg.Log = zerolog.New(zerolog.SyncWriter(&log))
+			_, err := runConnector(t, cfg)
+			require.NoError(t, err)
+			require.Equal(t, len(c.told), strings.Count(log.String(), "is part of the primary key but not of the record key"), log.String())
+			for _, column := range c.told {
+				require.Regexp(t, `"level":"warn","table":"orchard.crate",.*"message":"column `+column+` is part of the primary key.*REPLICA IDENTITY FULL`, log.String())
+			}
+		})
+	}
 }
 
 // TestTruncateInBetween is case U09 in three ways; see TestTruncate for what is refused.

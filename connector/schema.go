@@ -267,6 +267,9 @@ func (w *worker) create(ctx context.Context, shape *debezium.Shape, key []string
 		w.log.Info().Int("columns", len(schema.Fields)).Msg("append table created: it has no primary key, as the records have none, or by `append: true`; it takes new rows only, see on-keyless-change")
 	case created:
 		w.log.Info().Strs("primary_key", primaryKey).Int("columns", len(schema.Fields)).Msg("table created")
+		for _, column := range w.cfg.Unplaced(primaryKey, w.cfg.Shaping.columns(key)) {
+			w.log.Warn().Msg(UnplacedRemedy(column))
+		}
 	}
 	if err := w.resume(ctx); err != nil {
 		return err

@@ -184,3 +184,28 @@ func (s *Shaping) computedFields(fields, known []table.Field) ([]table.Field, er
 func hasField(fields []table.Field, name string) bool {
 	return slices.ContainsFunc(fields, func(f table.Field) bool { return f.Name == name })
 }
+
+// Unplaced returns the columns of a primary key, those of the partition among them, that the record key does not tell: they are
+// none of its columns, under the table's names, nor made from those. A change without the whole row before it says
+// not where its row lies. Without a record key there are none.
+func (t *Table) Unplaced(primaryKey, key []string) (columns []string) {
+	if len(key) == 0 {
+		return nil
+	}
+	for _, column := range primaryKey {
+		_, told := t.Metadata[column]
+		for _, computed := range t.Shaping.Computed {
+			told = told || computed.Name == column && !slices.ContainsFunc(computed.Expression.Columns(), func(input string) bool { return !slices.Contains(key, input) })
+		}
+		if !told && !slices.Contains(key, column) {
+			columns = append(columns, column)
+		}
+	}
+	return columns
+}
+
+// UnplacedRemedy says what a column that is [Table.Unplaced] means, and what a user can do about it.
+func UnplacedRemedy(column string) string {
+	return fmt.Sprintf("column %s is part of the primary key but not of the record key: an update or delete without the whole row before it cannot be placed; "+
+		"let the source send whole rows (PostgreSQL: REPLICA IDENTITY FULL, MySQL: binlog_row_image=FULL), or put %[1]s into the key (message.key.columns)", column)
+}

@@ -141,29 +141,45 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
+// running is a service in this process.
+type running struct {
+	t    *testing.T
+	log  lines
+	url  string
+	stop context.CancelFunc
+	done chan int // its exit code
+}
+
+// start runs the service with lines added to its configuration, until it is stopped.
+func (b *broker) start(more string) *running {
+	file := b.config("http: 127.0.0.1:0\n" + more)
+	ctx, stop := context.WithCancel(b.t.Context())
+	b.t.Cleanup(stop)
+	r := &running{t: b.t, stop: stop, done: make(chan int, 1)}
+	go func() { r.done <- Run(ctx, []string{"run", "-c", file}, strings.NewReader(""), io.Discard, &r.log) }()
+	found := regexp.MustCompile(`"address":"(127.0.0.1:\d+)"`)
+	require.Eventually(b.t, func() bool { return found.MatchString(r.log.String()) }, 20*time.Second, 20*time.Millisecond, "no address in the log")
+	r.url = "http://" + found.FindStringSubmatch(r.log.String())[1]
+	return r
+}
+
+// fetch gets a page of the service.
+func (r *running) fetch(path string) (int, string) {
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+path, nil)
+	require.NoError(r.t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(r.t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(r.t, err)
+	return resp.StatusCode, string(body)
+}
+
 func TestRunService(t *testing.T) {
 	b := newBroker(t)
-	file := b.config("http: 127.0.0.1:0")
 	b.produce(600)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var log lines
-	done := make(chan int, 1)
-	go func() { done <- Run(ctx, []string{"run", "-c", file}, strings.NewReader(""), io.Discard, &log) }()
-
-	found := regexp.MustCompile(`"address":"(127.0.0.1:\d+)"`)
-	require.Eventually(t, func() bool { return found.MatchString(log.String()) }, 20*time.Second, 20*time.Millisecond, "no address in the log")
-	url := "http://" + found.FindStringSubmatch(log.String())[1]
-	fetch := func(path string) (int, string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
-		require.NoError(t, err)
-		resp, err := http.DefaultClient.Do(r)
-		require.NoError(t, err)
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		return resp.StatusCode, string(body)
-	}
+	r := b.start("")
+	fetch := r.fetch
 	code, _ := fetch("/livez")
 	require.Equal(t, 200, code)
 	require.Eventually(t, func() bool { code, _ := fetch("/readyz"); return code == 200 }, 20*time.Second, 20*time.Millisecond, "not ready")
@@ -183,9 +199,9 @@ func TestRunService(t *testing.T) {
 	require.Regexp(t, `sink_lag_records\{partition="0",table="shop.orders",topic="shop.public.orders"\} 0`, metrics)
 
 	b.produce(300) // what is read but not committed when the stop comes is committed by it
-	stop()
-	require.Zero(t, <-done, log.String())
-	require.Regexp(t, `"shutdown_timeout":"30s",.*"message":"stopping after a last checkpoint; a second signal ends it at once"\}\n(?s:.*)"message":"stopped"`, log.String())
+	r.stop()
+	require.Zero(t, <-r.done, r.log.String())
+	require.Regexp(t, `"shutdown_timeout":"30s",.*"message":"stopping after a last checkpoint; a second signal ends it at once"\}\n(?s:.*)"message":"stopped"`, r.log.String())
 	http.DefaultClient.CloseIdleConnections()
 	code2, _, stderr := b.sink("", "run", "--until-end")
 	require.Zero(t, code2, stderr)

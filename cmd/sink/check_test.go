@@ -208,3 +208,17 @@ func TestCheckBeginsWhereRunDoes(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "computed column y: there is no column nix")
 }
+
+// TestCheckUnplaced: a column of the key that the record key does not tell is named before anything is read.
+func TestCheckUnplaced(t *testing.T) {
+	b := newBroker(t)
+	b.produce(600)
+	b.config("tables: [{topic: shop.public.orders, table: shop.orders, partition-by: [customer_id]}]")
+	code, stdout, stderr := b.sink("", "check")
+	require.Zero(t, code, stderr)
+	require.Regexp(t, `(?m)^note +table shop.orders +column customer_id is part of the primary key but not of the record key: .*REPLICA IDENTITY FULL`, stdout)
+	require.NotContains(t, stdout, "column id is part")
+	b.config("")
+	_, stdout, _ = b.sink("", "check")
+	require.NotContains(t, stdout, "is part of the primary key")
+}

@@ -203,12 +203,8 @@ func (c *checker) tellChanges(s *stage, after *table.Schema) {
 
 // tellNew says what table would be made.
 func (c *checker) tellNew(s *stage, topics string, schema *table.Schema) {
-	key := s.play.Key()
-	for _, column := range schema.PrimaryKeys {
-		if !slices.Contains(key, column) && len(key) > 0 && !placed(s.t, column, key) {
-			c.say(checkNote, s.what, "column %s is part of the primary key but not of the record key: an update or delete without the whole row before it cannot be placed; "+
-				"let the source send whole rows (PostgreSQL: REPLICA IDENTITY FULL, MySQL: binlog_row_image=FULL), or put %[1]s into the key (message.key.columns)", column)
-		}
+	for _, column := range s.t.Unplaced(schema.PrimaryKeys, s.play.Key()) {
+		c.say(checkNote, s.what, "%s", connector.UnplacedRemedy(column))
 	}
 	for _, warning := range schema.Warnings() {
 		c.say(checkNote, s.what, "%s", warning)
@@ -218,18 +214,4 @@ func (c *checker) tellNew(s *stage, topics string, schema *table.Schema) {
 		buckets += " by default (options.bucket chooses)"
 	}
 	c.say(checkOK, s.what, "would be made from %s: %s, %s, %s", topics, plural(len(schema.Fields), "column"), keyText(schema), buckets)
-}
-
-// placed reports whether a column of the primary key is known where nothing but the record key is: it comes from the record,
-// or is computed from the key.
-func placed(t *connector.Table, column string, key []string) bool {
-	if _, ok := t.Metadata[column]; ok {
-		return true
-	}
-	for _, computed := range t.Shaping.Computed {
-		if computed.Name == column {
-			return !slices.ContainsFunc(computed.Expression.Columns(), func(input string) bool { return !slices.Contains(key, input) })
-		}
-	}
-	return false
 }
