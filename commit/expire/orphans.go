@@ -88,59 +88,88 @@ func (e *Expirer) mayBeOrphan(name string) bool {
 type namer struct {
 	*Expirer
 	names     map[string]struct{}
-	manifests map[string]struct{} // read already
+	manifests map[string]struct{}    // read already
+	read      map[string]object.Info // the snapshots, tags and changelogs read already
 }
 
 // named returns the bare names of all files that any snapshot, tag, changelog or branch names; a stray is none.
+//
+// What goes while it is looked at may live on as something else: a snapshot as a changelog or as a tag, its files in the snapshots after it.
+// So all is listed again until nothing went between its listing and its reading. Snapshots are listed first, since it is they that live on
+// as others.
 func (e *Expirer) named(ctx context.Context) (map[string]struct{}, error) {
-	n := &namer{Expirer: e, names: map[string]struct{}{}, manifests: map[string]struct{}{}}
-	_, strays, err := manifest.Snapshots(ctx, e.store, e.path)
+	n := &namer{Expirer: e, names: map[string]struct{}{}, manifests: map[string]struct{}{}, read: map[string]object.Info{}}
+	for {
+		complete, err := n.pass(ctx)
+		if complete || err != nil {
+			return n.names, err
+		}
+	}
+}
+
+// pass adds what is there now and was not read before. It reports whether all that it listed was still there when it was read.
+func (n *namer) pass(ctx context.Context) (complete bool, err error) {
+	_, strays, err := manifest.Snapshots(ctx, n.store, n.path)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	skip := map[string]struct{}{}
 	for _, id := range strays {
-		skip[e.path.Snapshot(id)] = struct{}{}
+		skip[n.path.Snapshot(id)] = struct{}{}
 	}
-	for info, err := range e.store.List(ctx, string(e.path)+"/") {
-		if err != nil {
-			return nil, err
-		}
-		if _, stray := skip[info.Name]; stray || !namesSnapshot(info.Name) {
-			continue
-		}
-		if err := n.add(ctx, info.Name); err != nil {
-			return nil, err
+	var unread []object.Info
+	for _, folder := range []string{n.path.SnapshotDir(), n.path.ChangelogDir(), n.path.TagDir(), n.path.BranchDir()} {
+		for info, err := range n.store.List(ctx, folder) {
+			if err != nil {
+				return false, fmt.Errorf("list %s: %w", folder, err)
+			}
+			before, known := n.read[info.Name]
+			known = known && before.SizeBytes == info.SizeBytes && before.Modified.Equal(info.Modified)
+			if _, stray := skip[info.Name]; !known && !stray && namesSnapshot(info.Name) {
+				unread = append(unread, info)
+			}
 		}
 	}
-	return n.names, nil
+	complete = true
+	for _, info := range unread {
+		there, err := n.add(ctx, info.Name)
+		switch {
+		case err != nil:
+			return false, err
+		case there:
+			n.read[info.Name] = info
+		default:
+			complete = false
+		}
+	}
+	return complete, nil
 }
 
-// add adds what one snapshot, tag or changelog names. One that expires meanwhile names nothing; anything else that
-// cannot be read ends the search.
-func (n *namer) add(ctx context.Context, name string) error {
+// add adds what one snapshot, tag or changelog names, and reports whether it is still there. Anything else that cannot be read ends the
+// search.
+func (n *namer) add(ctx context.Context, name string) (there bool, err error) {
 	b, err := n.store.Get(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return false, fmt.Errorf("read %s: %w", name, err)
 	}
 	s, err := manifest.ParseSnapshot(b)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return false, fmt.Errorf("read %s: %w", name, err)
 	}
 	err = n.addSnapshot(ctx, s, strings.HasPrefix(path.Base(name), "changelog-"), strings.HasPrefix(path.Base(name), "tag-"))
 	if errors.Is(err, fs.ErrNotExist) {
 		_, gone := n.store.Get(ctx, name)
 		if errors.Is(gone, fs.ErrNotExist) {
-			return nil
+			return false, nil
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return false, fmt.Errorf("%s: %w", name, err)
 	}
-	return nil
+	return true, nil
 }
 
 // addSnapshot adds what a snapshot names. Of a long-lived changelog only the changelog list is certain to be there, and of a
