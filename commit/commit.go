@@ -144,6 +144,7 @@ type task struct {
 	rebase   bool          // the delta's offsets replace the whole map
 	shown    table.Offsets // which is this one
 	rescales bool          // the delta gives whole partitions another bucket count
+	asked    *int64        // the schema whose options ask for the delta; nil: none does
 
 	changes     changes  // delta and changelog manifests: written once for all attempts
 	shared      []string // their files

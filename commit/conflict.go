@@ -110,6 +110,9 @@ func (t *task) check(ctx context.Context) error {
 	if err := t.checkSchemas(ctx); err != nil {
 		return err
 	}
+	if t.asked != nil && *t.asked != t.schema.ID {
+		return fmt.Errorf("%w: the options of schema %d asked for it, but there is schema %d by now", ErrConflict, *t.asked, t.schema.ID)
+	}
 	if t.rescales {
 		return t.checkRescale(ctx)
 	}

@@ -11,8 +11,9 @@ import (
 
 // Overwrite makes a delta visible that takes files away and their rows with them, as the expiry of a partition does: in an
 // OVERWRITE snapshot. Like a compaction it moves no offsets and carries the map on. Nothing of it is told in the changelog.
-// It returns ErrConflict when one of the files is not live any more.
-func (c *Committer) Overwrite(ctx context.Context, d table.Delta) (Result, error) {
+// It returns ErrConflict when one of the files is not live any more, or when the table has another schema by now than the one of the
+// given id, whose options ask for it.
+func (c *Committer) Overwrite(ctx context.Context, d table.Delta, schema int64) (Result, error) {
 	err := checkDelta(&d)
 	if err == nil && len(d.Removed) == 0 {
 		err = errors.New("it takes no file away")
@@ -21,7 +22,7 @@ func (c *Committer) Overwrite(ctx context.Context, d table.Delta) (Result, error
 		return Result{}, fmt.Errorf("overwrite in table %s: %w", c.path, err)
 	}
 	t := c.newTask(&d)
-	t.kind = manifest.Overwrite
+	t.kind, t.asked = manifest.Overwrite, &schema
 	return t.run(ctx)
 }
 

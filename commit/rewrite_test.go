@@ -19,19 +19,26 @@ func TestOverwrite(t *testing.T) {
 	r := w.commit(c, 0, 10)
 	removed := w.ofBucket(0)
 
-	_, err := c.Overwrite(ctx, table.Delta{})
+	_, err := c.Overwrite(ctx, table.Delta{}, 0)
 	require.ErrorContains(t, err, "takes no file away")
-	o, err := c.Overwrite(ctx, table.Delta{Removed: removed})
+	o, err := c.Overwrite(ctx, table.Delta{Removed: removed}, 0)
 	require.NoError(t, err)
 	require.Equal(t, manifest.Overwrite, o.Kind)
 	require.EqualValues(t, -20, o.DeltaRecords)
 	require.Equal(t, r.Progress.Offsets, o.Progress.Offsets, "the map is carried on")
 	require.Empty(t, w.ofBucket(0))
 	w.check()
-	_, err = c.Overwrite(ctx, table.Delta{Removed: removed})
+	_, err = c.Overwrite(ctx, table.Delta{Removed: removed}, 0)
 	require.ErrorIs(t, err, ErrConflict)
 	w.commit(c, 0, 5) // and on it goes
 	w.check()
+
+	_, err = w.open(w.store).SetOption(ctx, "partition.expiration-check-interval", "1 d")
+	require.NoError(t, err)
+	_, err = c.Overwrite(ctx, table.Delta{Removed: w.ofBucket(0)}, 0)
+	require.ErrorIs(t, err, ErrConflict, "the options are others by now")
+	_, err = c.Overwrite(ctx, table.Delta{Removed: w.ofBucket(0)}, 1)
+	require.NoError(t, err)
 }
 
 // TestRewriteWithoutMap: a job that rewrites files of a table that has no map makes none up, and pins nothing.

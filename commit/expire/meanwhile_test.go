@@ -44,7 +44,7 @@ func TestOrphansMeanwhile(t *testing.T) {
 		"snapshots live on as changelogs":                  {map[string]string{"changelog.num-retained.max": "9"}, expiry},
 		"snapshots live on as changelogs without producer": {map[string]string{"changelog.num-retained.max": "9", "changelog-producer": "none"}, expiry},
 		"a snapshot lives on as a tag":                     {nil, func(w *world) { tag(w, "a", 5); expiry(w) }},
-		"new snapshots": {nil, func(w *world) { w.grow(rand.New(rand.NewPCG(3, 3)), 3); expiry(w) }},
+		"new snapshots":                                    {nil, func(w *world) { w.grow(rand.New(rand.NewPCG(3, 3)), 3); expiry(w) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := map[string]string{"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2"}

@@ -110,13 +110,13 @@ func (e *Expirer) ExpiredPartitions(ctx context.Context, p PartitionPolicy) (due
 }
 
 // DropPartitions takes partitions out of the table, in one OVERWRITE snapshot. Rows that came since they were looked up
-// stay. The error is commit.ErrConflict when files were compacted meanwhile: look again.
-func DropPartitions(ctx context.Context, c *commit.Committer, due []Partition) (commit.Result, error) {
+// stay. The error is commit.ErrConflict when files were compacted meanwhile, or the table's schema, and so its options, changed: look again.
+func (e *Expirer) DropPartitions(ctx context.Context, c *commit.Committer, due []Partition) (commit.Result, error) {
 	var d table.Delta
 	for _, p := range due {
 		d.Removed = append(d.Removed, p.Files...)
 	}
-	return c.Overwrite(ctx, d)
+	return c.Overwrite(ctx, d, e.cfg.Schema.ID)
 }
 
 // timeOf returns the time that a partition stands for.

@@ -93,11 +93,11 @@ func TestPartitions(t *testing.T) {
 				return
 			}
 			before := w.partitions()
-			r, err := DropPartitions(t.Context(), w.committer(), due)
+			r, err := w.expirer(w.store).DropPartitions(t.Context(), w.committer(), due)
 			require.NoError(t, err)
 			require.Equal(t, manifest.Overwrite, r.Kind)
 			require.Len(t, w.partitions(), len(before)-len(due))
-			_, err = DropPartitions(t.Context(), w.committer(), due)
+			_, err = w.expirer(w.store).DropPartitions(t.Context(), w.committer(), due)
 			require.ErrorIs(t, err, commit.ErrConflict)
 		})
 	}

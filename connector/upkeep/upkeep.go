@@ -136,15 +136,18 @@ func (k *Keeper) look(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if newest.SchemaID != k.schema.ID || k.census.schema > k.schema.ID {
-		s, err := manifest.LatestSchema(ctx, k.cfg.Store, k.cfg.Path)
-		if err != nil {
-			return false, err
-		}
-		if s.ID != k.schema.ID {
-			return true, k.adopt(s)
-		}
+		return true, k.renew(ctx)
 	}
 	return true, nil
+}
+
+// renew takes the newest schema.
+func (k *Keeper) renew(ctx context.Context) error {
+	s, err := manifest.LatestSchema(ctx, k.cfg.Store, k.cfg.Path)
+	if err != nil || s.ID == k.schema.ID {
+		return err
+	}
+	return k.adopt(s)
 }
 
 // MostRuns brings the Keeper up to date and returns the number of sorted runs of the bucket that has most of them. An append
@@ -436,10 +439,14 @@ type Expired struct {
 	Orphans    int      // files that nothing named, deleted
 }
 
-// Expire removes what is due: snapshots, changelogs, tags, consumers, and, as often as the table's options say, partitions.
+// Expire removes what is due: snapshots, changelogs, tags, consumers, and, as often as the table's options say, partitions. The options
+// are those that the table has now: who changes them makes no snapshot that would tell.
 func (k *Keeper) Expire(ctx context.Context) (Expired, error) {
 	var e Expired
-	var err error
+	err := k.renew(ctx)
+	if err != nil {
+		return e, err
+	}
 	if k.partitions.After > 0 && k.cfg.Now().Sub(k.checked) >= k.partitions.Every {
 		if e.Partitions, e.Unclear, err = k.ExpirePartitions(ctx); err != nil {
 			return e, err
@@ -453,14 +460,14 @@ func (k *Keeper) Expire(ctx context.Context) (Expired, error) {
 	return e, err
 }
 
-// ExpirePartitions drops the partitions that are due by the table's options. Another writer may take their files meanwhile:
-// then the next time does it.
+// ExpirePartitions drops the partitions that are due by the table's options. Another writer may take their files meanwhile, or change the
+// options: then the error is commit.ErrConflict, and the next time does it.
 func (k *Keeper) ExpirePartitions(ctx context.Context) (dropped, unclear []string, err error) {
 	due, unclear, err := k.expirer.ExpiredPartitions(ctx, k.partitions)
 	if err != nil || len(due) == 0 {
 		return nil, unclear, err
 	}
-	if _, err := expire.DropPartitions(ctx, k.committer, due); err != nil {
+	if _, err := k.expirer.DropPartitions(ctx, k.committer, due); err != nil {
 		return nil, unclear, err
 	}
 	for _, p := range due {
