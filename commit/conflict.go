@@ -125,8 +125,8 @@ func (t *task) check(ctx context.Context) error {
 	return t.checkOvertaken(ctx)
 }
 
-// checkSchemas tells whether the table still has the columns of the files that a checkpoint made: nobody would see the values of
-// a column that another writer has dropped meanwhile. A compaction rewrites what is there, and may lose them.
+// checkSchemas tells whether the files that a checkpoint made fit the newest schema, see [misfit]. A compaction rewrites what is there, and
+// may lose what the table does not have any more.
 func (t *task) checkSchemas(ctx context.Context) error {
 	seen := map[int64]bool{t.schema.ID: true}
 	for _, files := range [][]table.File{t.delta.Added, t.delta.Changelog} {
@@ -143,14 +143,40 @@ func (t *task) checkSchemas(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			for _, field := range was.Fields {
-				if !slices.ContainsFunc(t.schema.Fields, func(now table.Field) bool { return now.ID == field.ID }) {
-					return fmt.Errorf("%w: %s is in schema %d of the checkpoint's files, but not in schema %d", ErrAltered, field.Name, was.ID, t.schema.ID)
-				}
+			if why := misfit(was, t.schema); why != "" {
+				return fmt.Errorf("%w: %s", ErrAltered, why)
 			}
 		}
 	}
 	return nil
+}
+
+// misfit tells why the files of a checkpoint that were made by one schema cannot be committed under a newer one; empty where they can. Of a
+// column or a member of a ROW that another writer has dropped meanwhile nobody would see the values, and those of one that it has narrowed
+// may not fit. Where the changelog comes from another producer by now, compaction would tell rows once more that the checkpoint's own
+// changelog tells, or never those that it leaves to compaction.
+func misfit(was, now *table.Schema) string {
+	if a, b := was.ChangelogProducer(), now.ChangelogProducer(); a != b {
+		return fmt.Sprintf("changelog-producer is %s in schema %d of the checkpoint's files, but %s in schema %d", a, was.ID, b, now.ID)
+	}
+	wanted := make([]table.Field, len(was.Fields)) // as they are named now
+	for i, f := range was.Fields {
+		at := slices.IndexFunc(now.Fields, func(n table.Field) bool { return n.ID == f.ID })
+		if at < 0 {
+			return fmt.Sprintf("column %s is in schema %d of the checkpoint's files, but not in schema %d", f.Name, was.ID, now.ID)
+		}
+		wanted[i] = table.Field{ID: f.ID, Name: now.Fields[at].Name, Type: f.Type}
+	}
+	_, changes, err := table.Evolve(now, wanted)
+	if err != nil {
+		return fmt.Sprintf("schema %d of the checkpoint's files, and schema %d: %v", was.ID, now.ID, err)
+	}
+	for _, c := range changes { // of a column that is new nothing is asked
+		if i := slices.IndexFunc(wanted, func(f table.Field) bool { return f.Name == c.Column }); i >= 0 {
+			return fmt.Sprintf("column %s is %s in schema %d of the checkpoint's files, but %s in schema %d", c.Column, wanted[i].Type, was.ID, c.From, now.ID)
+		}
+	}
+	return ""
 }
 
 // checkFence is the compare of compare-and-set: the newest map holds, for each partition that the delta moves, the very

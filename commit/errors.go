@@ -17,9 +17,9 @@ var (
 	// ErrRescaled says that a checkpoint's files are for another bucket count than their partition has got since, and not for
 	// the one that option bucket asks for: the schema is read again, and the records with it.
 	ErrRescaled = errors.New("the table has got another number of buckets")
-	// ErrAltered says that another writer has dropped a column that the delta's files have: the schema is read again, and the
-	// records with it.
-	ErrAltered = errors.New("a column was dropped")
+	// ErrAltered says that another writer has changed the table so that the delta's files do not fit it: it has dropped or narrowed a column
+	// that they have, or set another changelog producer. The schema is read again, and the records with it.
+	ErrAltered = errors.New("another writer has altered the table")
 	// ErrOvertaken says that another writer has committed rows to a bucket of the delta whose sequence numbers are not below those of
 	// the delta's, which were given before: of a key in both, readers would take the other writer's row for the newer one. Or that it may
 	// have: snapshots have expired since.

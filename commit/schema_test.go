@@ -120,6 +120,64 @@ func TestColumnDropped(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestAltered: what another writer does to the columns or the changelog under a checkpoint.
+func TestAltered(t *testing.T) {
+	ctx := context.Background()
+	narrow, wide := table.Type{Root: table.Int}, table.Type{Root: table.BigInt}
+	member := func(names ...string) table.Type {
+		fields := make([]table.Field, len(names))
+		for i, name := range names {
+			fields[i] = table.Field{ID: 10 + i, Name: name, Type: narrow}
+		}
+		return table.Type{Root: table.RowType, Fields: fields}
+	}
+	for name, c := range map[string]struct {
+		is    table.Type
+		alter func(s *table.Schema, f *table.Field)
+		why   string // empty: the checkpoint is committed all the same
+	}{
+		"widened":          {narrow, func(_ *table.Schema, f *table.Field) { f.Type = wide }, ""},
+		"renamed":          {narrow, func(_ *table.Schema, f *table.Field) { f.Name = "y" }, ""},
+		"renamed, widened": {narrow, func(_ *table.Schema, f *table.Field) { f.Name, f.Type = "y", wide }, ""},
+		"a new column": {narrow, func(s *table.Schema, _ *table.Field) {
+			s.Fields = append(s.Fields, table.Field{ID: 20, Name: "y", Type: table.Type{Root: table.Int, NotNull: true}})
+		}, ""},
+		"another option": {narrow, func(s *table.Schema, _ *table.Field) { s.Options["snapshot.num-retained.min"] = "3" }, ""},
+		"a new member":   {member("a"), func(_ *table.Schema, f *table.Field) { f.Type = member("a", "b") }, ""},
+		"narrowed":       {wide, func(_ *table.Schema, f *table.Field) { f.Type = narrow }, "column x is BIGINT in schema 0 of the checkpoint's files, but INT in schema 1"},
+		"made NOT NULL":  {wide, func(_ *table.Schema, f *table.Field) { f.Type.NotNull = true }, "but BIGINT NOT NULL in schema 1"},
+		"another type":   {wide, func(_ *table.Schema, f *table.Field) { f.Type = table.Type{Root: table.Date} }, "cannot take in BIGINT"},
+		"another column of its name": {narrow, func(_ *table.Schema, f *table.Field) { f.ID = 20 },
+			"column x is in schema 0 of the checkpoint's files, but not in schema 1"},
+		"a member dropped": {member("a", "b"), func(_ *table.Schema, f *table.Field) { f.Type = member("a") }, "column x is ROW"},
+		"another changelog producer": {narrow, func(s *table.Schema, _ *table.Field) { s.Options["changelog-producer"] = "lookup" },
+			"changelog-producer is input in schema 0 of the checkpoint's files, but lookup in schema 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			s := testSchema(map[string]string{"bucket": "2", "changelog-producer": "input"})
+			s.Fields = append(slices.Clone(s.Fields), table.Field{ID: 9, Name: "x", Type: c.is})
+			_, _, err := CreateTable(ctx, w.config(w.store, group), s)
+			require.NoError(t, err)
+			a := w.open(w.store)
+			next := s.Clone()
+			next.ID = 1
+			c.alter(next, &next.Fields[len(s.Fields)-1])
+			raw, err := next.Encode()
+			require.NoError(t, err)
+			require.NoError(t, w.store.Create(ctx, w.path.Schema(1), raw))
+			_, err = a.Commit(ctx, w.delta(0, -1, 10, -1))
+			if c.why == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ErrAltered)
+			require.ErrorContains(t, err, c.why)
+			require.EqualValues(t, 1, a.Schema().ID, "what is read again is bound to the newest schema")
+		})
+	}
+}
+
 // U30.5: two instances meet the new schema at once, and make one version of it.
 func TestEvolveRace(t *testing.T) {
 	ctx := context.Background()
