@@ -202,7 +202,9 @@ func (t *task) progress() table.Progress {
 	p := table.Progress{Offsets: table.Offsets{}, MaxSequence: max(d.MaxSequence, v.foreign), Learned: map[string]string{}}
 	if v.ours != nil && !t.rebase {
 		p = cloneProgress(v.ours.progress)
-		p.MaxSequence = max(p.MaxSequence, d.MaxSequence, v.foreign)
+	}
+	if v.ours != nil { // of a rebase, too: what was rewritten since it began has the map that was shown, and may have higher numbers
+		p.MaxSequence = max(v.ours.progress.MaxSequence, d.MaxSequence, v.foreign)
 	}
 	maps.Copy(p.Offsets, d.Offsets)
 	maps.Copy(p.Learned, d.Learned)

@@ -8,6 +8,7 @@ import (
 
 	"sink/table"
 	"sink/table/manifest"
+	"sink/table/object"
 	"sink/table/object/objecttest"
 )
 
@@ -80,4 +81,17 @@ func TestRebaseOfMap(t *testing.T) {
 	s, err := w.open(w.store).Resume(ctx)
 	require.NoError(t, err)
 	require.Equal(t, table.Offsets{part(0): at(20)}, s.Progress.Offsets)
+
+	// What only rewrites files leaves the map as it was shown. Its numbers count.
+	h.Once(object.OpCreate, w.path.Snapshot(3), func() {
+		d := table.Delta{Removed: w.ofBucket(0), Added: []table.File{w.compacted("data-c.parquet", 0, 5, 0, 19)}, Progress: table.Progress{MaxSequence: 500}}
+		d.Added[0].MaxSeq = 500
+		_, err := a.Commit(ctx, d)
+		require.NoError(t, err)
+	})
+	_, err = w.open(h).Rebase(ctx, s.Progress.Offsets, table.Offsets{part(0): at(4)})
+	require.NoError(t, err)
+	s, err = w.open(w.store).Resume(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 500, s.MaxSequence)
 }
