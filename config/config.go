@@ -255,7 +255,8 @@ type Table struct {
 	// How types of the source become Paimon types where there is a choice, and how text is read where events do not declare
 	// what it is. See docs/types.md.
 	Types Types `yaml:"types"`
-	// A column of the table that an event does not have.
+	// A column of the table that an event does not have. `fail` is for sources that send changed columns only: under `on-missing-before: accept` an
+	// update without the row before it would make the others NULL, which merge engine `partial-update` alone leaves as they are.
 	Absent string `yaml:"absent" enum:"null,fail"`
 	// A row for a partition that has expired by the option `partition.expiration-time`. `write` makes the partition anew, until it expires again; `drop`
 	// counts the row; `dead-letter` puts the record aside. It goes by the clock of this process.

@@ -21,13 +21,19 @@ var caseTests = map[string]string{
 	"U09 truncate between inserts":                                "TestTruncateInBetween TestTruncate",
 	"U10 many changes of one key":                                 "TestManySteps integration.TestManyChangesOfOneKey",
 	"U11 TOAST placeholder in every shape":                        "TestToast debezium.TestUnavailable",
-	"U13 update without before":                                   "TestPoorUpdates debezium.TestUpdateWithoutBefore integration.TestMissingBefore",
+	"U13 update without before":                                   "TestPoorUpdates TestPartialUpdateKeeps debezium.TestUpdateWithoutBefore integration.TestMissingBefore",
 	"U14 no key, null key, wrong key":                             "TestOddKeysOfRecords TestKeylessRows TestKeylessChanges debezium.TestKeys integration.TestNoKey integration.TestWrongKey integration.TestKeyOrder",
 	"U15 integers at the edge":                                    "TestIntegers debezium.TestIntegers",
 	"U17 decimals":                                                "TestDecimals debezium.TestDecimals",
 	"U18 bucket of odd keys":                                      "TestBuckets integration.TestOddKeys",
 	"U19 times":                                                   "TestTimes TestTimeZones debezium.TestTimes debezium.TestZones",
 	"U21 bytes that are no text":                                  "TestBytes debezium.TestBinary",
+	"U22 transactions, control records, holes":                    "TestTransactions TestHoles",
+	"U24 the wanted offset is gone":                               "TestOffsetIsGone integration.TestOffsetGone",
+	"U25 killed after each step":                                  "TestEveryCrash integration.TestCrash",
+	"U26 answers of the store that are lost or false":             "TestStoreAwayForAWhile commit.TestUnknownOutcomes commit.TestRepeatedRequestIsTheSame commit.TestReadsLagBehind integration.TestChaosNetwork integration.TestStoreWithoutConditionalCreate integration.TestLeastRights",
+	"U27 a sleeper wakes":                                         "commit.TestFenced commit.TestSleeperIsCalledOff commit.TestSleeperMakesExpiredID integration.TestChaosSleeper",
+	"U28 rebalances in the middle":                                "TestTwoMeetTheChange simulation.TestSimulation integration.TestTwoInstances integration.TestChaosChurn",
 	"U30.1 a new column, used at once":                            "TestNewColumn",
 	"U30.2 columns added while nobody reads":                      "TestChangedWhileAsleep",
 	"U30.3 a rush of records of a table that has just been made":  "TestRushOfANewTable",
@@ -44,7 +50,8 @@ var caseTests = map[string]string{
 
 // TestCaseNumbers looks for the tests of all cases.
 func TestCaseNumbers(t *testing.T) {
-	folders := map[string]string{"connector": ".", "debezium": "../debezium", "integration": "../integration", "compute": "compute"}
+	folders := map[string]string{"connector": ".", "debezium": "../debezium", "integration": "../integration", "compute": "compute",
+		"commit": "../commit", "simulation": "../integration/simulation"}
 	texts := map[string]string{}
 	for name, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))

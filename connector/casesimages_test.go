@@ -140,12 +140,44 @@ func TestPoorUpdates(t *testing.T) {
 			rows: []string{line("", 8, "oat", 5)}, changes: []string{line("+I", 8, "oat", 3), line("-U", 8, "oat", 3), line("+U", 8, "oat", 5)},
 		})
 	})
+	onlyChanged := strings.Replace(envelope("u", nil, row(8, "oat", 5), 1), `"after":{"id":8,"label":"oat","weight":5}`, partial, 1)
+	t.Run("after has the changed columns, before null, accept", func(t *testing.T) { // what is not known is null: who sends such updates says absent: fail
+		play(t, script{
+			skips: 4, table: func(m *Table) { m.OnMissingBefore = Accept }, events: []event{create, {key: keyOf(8), value: onlyChanged}}, offsets: []int64{2},
+			rows: []string{`{"id":8,"label":null,"weight":5}`}, changes: []string{line("+I", 8, "oat", 3), `+U {"id":8,"label":null,"weight":5}`}, stats: TableStats{MissingBefore: 1},
+		})
+	})
 	t.Run("after has the changed columns, before null", func(t *testing.T) {
 		play(t, script{
 			skips:  4,
 			table:  func(m *Table) { m.Absent, m.OnMissingBefore = debezium.AbsentFail, Accept },
-			events: []event{create, {key: keyOf(8), value: strings.Replace(envelope("u", nil, row(8, "oat", 5), 1), `"after":{"id":8,"label":"oat","weight":5}`, partial, 1)}},
+			events: []event{create, {key: keyOf(8), value: onlyChanged}},
 			rows:   []string{line("", 8, "oat", 3)}, changes: []string{line("+I", 8, "oat", 3)}, offsets: []int64{1}, fails: "column label",
 		})
 	})
+}
+
+// TestPartialUpdateKeeps is the end of case U13: where the merge engine is partial-update, a column that an update does not mention stays
+// as it is, in one checkpoint and in two.
+func TestPartialUpdateKeeps(t *testing.T) {
+	create := envelope("c", nil, row(8, "oat", 3), 0)
+	update := strings.Replace(envelope("u", nil, row(8, "oat", 5), 1), `"after":{"id":8,"label":"oat","weight":5}`, `"after":{"id":8,"weight":5}`, 1)
+	for _, between := range []bool{false, true} {
+		t.Run(fmt.Sprintf("two checkpoints=%t", between), func(t *testing.T) {
+			b, store := newBroker(t, 1, crateTopic), object.NewMem()
+			mapping := crateTable()
+			mapping.OnMissingBefore = Accept
+			mapping.Options["merge-engine"], mapping.Options["changelog-producer"] = "partial-update", "lookup"
+			b.send(crateTopic, 0, keyOf(8), create)
+			if between {
+				_, err := runConnector(t, b.config(store, mapping))
+				require.NoError(t, err)
+			}
+			b.send(crateTopic, 0, keyOf(8), update)
+			stats, err := runConnector(t, b.config(store, mapping))
+			require.NoError(t, err)
+			require.EqualValues(t, 1, stats.Tables[0].MissingBefore)
+			require.Equal(t, []string{line("", 8, "oat", 5)}, rowsOf(t, store, "orchard.crate"))
+		})
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 	"sink/debezium"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 )
 
 // quickly is a configuration for one run in virtual time.
@@ -211,6 +213,52 @@ func TestEveryCrash(t *testing.T) {
 		}
 	}
 	play(t, sc)
+}
+
+// TestStoreAwayForAWhile is a part of case U26: a store that answers nothing but "slow down" for 20 s is waited for. That is told meanwhile, no record
+// is lost or doubled, and afterwards all is as if nothing had been.
+func TestStoreAwayForAWhile(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		var away atomic.Bool
+		cfg := s.quickly(&objecttest.Hook{Store: store, Before: func(object.Op, string) error {
+			if away.Load() {
+				return fmt.Errorf("%w: slow down", object.ErrUnreachable)
+			}
+			return nil
+		}})
+		cfg.UntilEnd, cfg.Checkpoint.Records = false, 1
+		p := s.start(cfg)
+		table := func() TableStats { return p.c.Stats().Tables[0] }
+		add := func(id int64) {
+			s.emit(crateTopic, event{key: keyOf(id), value: envelope("c", nil, row(id, "x", id), id)})
+		}
+		add(1)
+		time.Sleep(10 * time.Second)
+		require.EqualValues(t, 1, s.group(cfg.Group, crateTopic, 0))
+
+		away.Store(true)
+		add(2)
+		add(3)
+		time.Sleep(20 * time.Second)
+		require.True(t, p.running())
+		require.Equal(t, Degraded, table().State)
+		require.Contains(t, table().Problem, "slow down")
+		require.Positive(t, table().Retries)
+		require.EqualValues(t, 1, s.group(cfg.Group, crateTopic, 0), "the group hears of nothing that is in no snapshot")
+		require.Equal(t, []string{line("", 1, "x", 1)}, rowsOf(t, store, "orchard.crate"))
+
+		away.Store(false)
+		time.Sleep(time.Minute)
+		require.Equal(t, Running, table().State)
+		require.Empty(t, table().Problem)
+		require.EqualValues(t, 3, s.group(cfg.Group, crateTopic, 0))
+		require.Zero(t, table().Failures)
+		require.NoError(t, p.end())
+		require.Equal(t, []string{line("", 1, "x", 1), line("", 2, "x", 2), line("", 3, "x", 3)}, rowsOf(t, store, "orchard.crate"))
+		_, changes := changesOf(t, store, "orchard.crate")
+		require.Len(t, changes, 3, "each record once: %v", changes)
+	})
 }
 
 // TestNotRows is case U34: what a pattern also matches but is no row.
