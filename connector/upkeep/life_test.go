@@ -156,7 +156,10 @@ func (l *life) replay(rows map[int64]string, from int64) {
 		for i := range c.Batch.Len() {
 			id, v := c.Batch.Columns[0].Words[i], string(c.Batch.Columns[1].Bytes(i))
 			switch c.Batch.Kinds[i] {
-			case table.Insert, table.UpdateAfter:
+			case table.Insert:
+				require.NotContains(l.t, rows, id, "it is there already")
+				rows[id] = v
+			case table.UpdateAfter:
 				rows[id] = v
 			default:
 				require.Equal(l.t, rows[id], v, "a retraction takes away what is there")

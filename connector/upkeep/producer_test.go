@@ -12,6 +12,7 @@ import (
 	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 	"sink/table/scan"
 )
 
@@ -231,5 +232,40 @@ func TestTellingExpires(t *testing.T) {
 		require.NoError(t, err)
 		require.Less(t, len(ids), 6)
 		l.verify()
+	}
+}
+
+// TestRescaleBesideTelling: whatever is written and told ahead of whichever call of a rescale, each change is told once.
+func TestRescaleBesideTelling(t *testing.T) {
+	for _, options := range []map[string]string{
+		{"changelog-producer": "lookup"}, {"changelog-producer": "full-compaction"}, {"force-lookup": "true"},
+	} {
+		t.Run(fmt.Sprint(options), func(t *testing.T) {
+			options["snapshot.num-retained.min"] = "1000"
+			for n, happened := 0, true; happened; n++ {
+				l := newLife(t, object.NewMem(), uint64(n), options)
+				l.checkpoint(1, 8) // one of the buckets has no file: nothing of it is in two of the new ones at first
+				writer := l.keeper()
+				l.compactDue(writer)
+				h := &objecttest.Hook{Store: l.store}
+				k, err := Open(t.Context(), Config{Store: h, Path: l.path, User: "group", Now: l.clock})
+				require.NoError(t, err)
+				reached := h.Nth(n, func() {
+					if s, err := manifest.LatestSchema(t.Context(), l.store, l.path); err == nil && s.Option("bucket") == "2" { // else it waits
+						l.checkpoint(6, 8)
+						l.compactDue(writer)
+					}
+				})
+				_, err = k.Rescale(t.Context(), 4, Scope{})
+				require.NoError(t, err, "call %d", n)
+				happened = reached()
+				l.requireBuckets(4)
+				l.check()
+				_, err = l.keeper().Compact(t.Context(), Scope{Full: true})
+				require.NoError(t, err)
+				require.Equal(t, l.rows, l.told(), "call %d", n)
+				l.verify()
+			}
+		})
 	}
 }

@@ -89,9 +89,7 @@ func (r *rescale) run(ctx context.Context) (Rescaled, error) {
 				return Rescaled{}, err
 			}
 			r.out.Schema = schema.ID
-			if len(d.Removed) > 0 {
-				continue // for what came meanwhile: from now on less does
-			}
+			continue // for what came meanwhile: from now on less does
 		}
 		if len(d.Removed) == 0 {
 			return r.out, nil
@@ -132,7 +130,7 @@ func (r *rescale) compact(ctx context.Context) error {
 // waits reports whether the files of a partition have to be compacted before they are rescaled.
 func (r *rescale) waits(files []table.File) (bool, error) {
 	s := r.k.schema
-	if !s.CompactionTells() && !s.LooksUp() {
+	if !r.compactsFirst() {
 		return false, nil
 	}
 	buckets := map[table.Bucket][]table.File{}
@@ -149,6 +147,10 @@ func (r *rescale) waits(files []table.File) (bool, error) {
 	}
 	return false, nil
 }
+
+// compactsFirst reports whether rows are compacted before they are rescaled. They must not come to level 0 again: compaction would tell them
+// twice, or look up what is older.
+func (r *rescale) compactsFirst() bool { return r.k.schema.CompactionTells() || r.k.schema.LooksUp() }
 
 // landed counts what a snapshot has made visible.
 func (r *rescale) landed(result commit.Result, d *table.Delta) {
@@ -243,7 +245,7 @@ func (r *rescale) fillBucket(ctx context.Context, to table.Bucket, files []table
 		}
 	}
 	f := r.done[to]
-	if f != nil && !contains(now, f.old) { // compacted meanwhile
+	if f != nil && (!contains(now, f.old) || len(now) > len(f.old) && r.compactsFirst()) { // compacted meanwhile
 		r.k.discard(ctx, []compact.Result{f.base, f.news})
 		delete(r.done, to)
 		f = nil

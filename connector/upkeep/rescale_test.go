@@ -18,6 +18,7 @@ import (
 	"sink/table"
 	"sink/table/manifest"
 	"sink/table/object"
+	"sink/table/object/objecttest"
 	"sink/table/scan"
 )
 
@@ -101,6 +102,20 @@ func TestRescale(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestRescaleOfEmpty: the first rows of a table, which come right before the option is set, are rescaled.
+func TestRescaleOfEmpty(t *testing.T) {
+	l := newLife(t, object.NewMem(), 1, nil)
+	h := &objecttest.Hook{Store: l.store}
+	k, err := Open(t.Context(), Config{Store: h, Path: l.path, User: "group", Now: l.clock})
+	require.NoError(t, err)
+	h.Once(object.OpCreate, l.path.Schema(1), func() { l.checkpoint(10, 20) })
+	r, err := k.Rescale(t.Context(), 3, Scope{})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, r.Snapshot)
+	l.requireBuckets(3)
+	l.check()
 }
 
 // TestRescaleRefuses: what cannot be done is said before anything is written.

@@ -58,6 +58,8 @@ type judge struct {
 	fold    map[string]row
 	emptied map[record]bool  // truncations that took rows
 	last    map[string]int64 // sequence number of the newest change of a key
+	newest  map[string]record
+	log     map[record]int // places in the log
 
 	covers map[string]string // by key: the rows of the records that the map covers, where compactions make the changelog
 }
@@ -88,8 +90,11 @@ func (w *world) judge(calm bool) {
 func newJudge(w *world, cfg *target) *judge {
 	j := &judge{
 		t: w.t, w: w, cfg: cfg, path: pathOf(cfg.Name), files: map[string][]row{}, past: past{w.objects}, place: map[record]int64{}, got: map[record][]string{},
-		fold: map[string]row{}, emptied: map[record]bool{}, last: map[string]int64{},
+		fold: map[string]row{}, emptied: map[record]bool{}, last: map[string]int64{}, newest: map[string]record{}, log: map[record]int{},
 		covers: map[string]string{},
+	}
+	for i, s := range w.source.log {
+		j.log[record{s.tp, s.offset}] = i
 	}
 	return j
 }
@@ -181,7 +186,7 @@ func (j *judge) advance(s *manifest.Snapshot, now table.Offsets) {
 		if s.CommitUser == group {
 			j.w.met.add("compactions", 1)
 		}
-		require.Equal(j.t, manifest.Compact, s.CommitKind)
+		require.Contains(j.t, []manifest.CommitKind{manifest.Compact, manifest.Overwrite}, s.CommitKind) // the latter of a rescale
 		require.Equal(j.t, j.offsetsOf(id-1), now, "%s: snapshot %d: a compaction moves no offset", j.path, id)
 		if !j.tells() {
 			require.Empty(j.t, s.ChangelogList)
@@ -224,6 +229,8 @@ func (j *judge) replay(id int64, f *table.File, highest int64, user string) {
 			require.Equal(j.t, id, other, "%s: the record is in two snapshots (I2)", where)
 		}
 		j.place[at] = id
+		require.GreaterOrEqual(j.t, j.log[at], j.log[j.newest[r.key]], "%s: a change comes after one of its key that was made later", where)
+		j.newest[r.key] = at
 		j.got[at] = append(j.got[at], r.kind.String()+r.text)
 		if last, ok := j.last[r.key]; ok {
 			require.Greater(j.t, r.seq, last, "%s: sequence numbers of a key rise (I5)", where)

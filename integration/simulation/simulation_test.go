@@ -60,7 +60,7 @@ func simulate(t *testing.T, seed uint64, met *met) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	w := newWorld(t, rnd, append(feedsOf(), emptiedFeed()))
 	defer w.close()
-	w.met = met
+	w.met, w.rare = met, rand.New(rand.NewPCG(seed, 2))
 	p := plan{calm: rnd.IntN(5) == 0, steps: 10 + rnd.IntN(40), most: 1 + rnd.IntN(3), events: 1 + rnd.IntN(30), protocol: connector.Classic}
 	p.stranger = !p.calm && rnd.IntN(4) == 0
 	if rnd.IntN(3) == 0 {
@@ -77,7 +77,9 @@ func simulate(t *testing.T, seed uint64, met *met) {
 	w.say("seed %d: %+v", seed, p)
 	for range p.steps {
 		w.act(p)
+		w.operate()
 	}
+	w.operations.Wait()
 	for _, i := range w.instances {
 		i.line.release()
 		i.store.set(fair)

@@ -52,8 +52,9 @@ type feed struct {
 	lone       bool // sends tombstones without a delete
 	rekeys     bool // sends updates that change the key
 	poison     bool
-	truncates  int // one in so many events empties it; 0: none
-	repeats    int // one in so many sends the last events again, as after a restart of Debezium; 0: none
+	grows      bool // its topic gets partitions
+	truncates  int  // one in so many events empties it; 0: none
+	repeats    int  // one in so many sends the last events again, as after a restart of Debezium; 0: none
 
 	rows  map[int64]*item
 	owed  []int64 // deletes whose tombstones come with the next step

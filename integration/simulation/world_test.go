@@ -40,6 +40,7 @@ const letterTopic = "letters"
 type world struct {
 	t        *testing.T
 	rnd      *rand.Rand
+	rare     *rand.Rand // for what the operator does
 	network  *kfake.VirtualNetwork
 	brokers  *kfake.Cluster
 	objects  *archive
@@ -53,6 +54,8 @@ type world struct {
 
 	strange int64           // rows that the stranger has made up
 	theirs  map[string]bool // by table and text: the rows that the stranger has committed
+
+	operations sync.WaitGroup // of the operator, under way
 
 	met       *met
 	instances []*instance
@@ -120,7 +123,7 @@ func feedsOf() []*feed {
 	return []*feed{
 		{topic: "a", source: "alpha", partitions: 1, first: 1, ids: 20, lone: true, rekeys: true, poison: true, truncates: 60},
 		{topic: "b", source: "beta", partitions: 3, first: 1000, ids: 40, poison: true, repeats: 40},
-		{topic: "c", source: "gamma", partitions: 2, first: 2000, ids: 20},
+		{topic: "c", source: "gamma", partitions: 2, first: 2000, ids: 20, grows: true},
 		{topic: "d", source: "delta", partitions: 2, first: 3000, ids: 20},
 		{topic: "d", source: "epsilon", partitions: 2, first: 4000, ids: 10, repeats: 40},
 	}
@@ -251,7 +254,7 @@ func (w *world) start(l limits, over object.Store, more ...func(*connector.Confi
 	cfg := connector.Config{
 		Kafka: []kgo.Opt{
 			kgo.SeedBrokers(w.brokers.ListenAddrs()...), kgo.Dialer(i.line.dial), kgo.SessionTimeout(10 * time.Second), kgo.HeartbeatInterval(time.Second),
-			kgo.RebalanceTimeout(20 * time.Second), kgo.FetchMaxWait(500 * time.Millisecond), kgo.FetchMaxPartitionBytes(l.fetch), kgo.ProducerBatchCompression(kgo.NoCompression()),
+			kgo.RebalanceTimeout(20 * time.Second), kgo.FetchMaxWait(500 * time.Millisecond), kgo.MetadataMaxAge(20 * time.Second), kgo.FetchMaxPartitionBytes(l.fetch), kgo.ProducerBatchCompression(kgo.NoCompression()),
 		},
 		Group: group, Protocol: w.protocol, Start: connector.Earliest, Store: i.store, Memory: l.memory, Checkpoint: l.checkpoint, Encoders: 2,
 		Tables: w.tables, TableRetry: connector.TableRetry{Initial: time.Second, Max: time.Minute}, StopWithin: 15 * time.Second,
