@@ -107,7 +107,7 @@ func (w *worker) readyNewcomers(every *time.Duration) (map[table.TopicPartition]
 	for tp, n := range w.newcomers {
 		if log, there := logs[tp]; there {
 			w.tellWaiting(tp, &log)
-			n.look(tp, log.end > 0, w.mappedOf(tp.Topic), logs)
+			n.look(tp, logs)
 		}
 		if n.filled {
 			*every = newcomersEvery
@@ -131,26 +131,28 @@ func (w *worker) readyNewcomers(every *time.Duration) (map[table.TopicPartition]
 	return ready, nil
 }
 
-// look notes whether a record has come, and asks for the ends after that.
-func (n *newcomer) look(tp table.TopicPartition, filled bool, old []int32, logs map[table.TopicPartition]partitionLog) {
+// look notes whether a record has come, and asks for the ends of the others after that: of all that came before it, whether the table has read of
+// them or not.
+func (n *newcomer) look(tp table.TopicPartition, logs map[table.TopicPartition]partitionLog) {
 	if !n.filled {
-		n.filled = filled
+		n.filled = logs[tp].end > 0
 		return
 	}
 	if n.ends != nil {
 		return
 	}
 	n.ends = map[table.TopicPartition]int64{}
-	for _, p := range old {
-		before := table.TopicPartition{Topic: tp.Topic, Partition: p}
-		n.ends[before] = logs[before].end
+	for old, log := range logs {
+		if old.Topic == tp.Topic && old.Partition < tp.Partition {
+			n.ends[old] = log.end
+		}
 	}
 }
 
 // passed reports whether all before some ends is in the table, or gave no row.
 func (w *worker) passed(state commit.State, ends map[table.TopicPartition]int64, logs map[table.TopicPartition]partitionLog) bool {
 	for tp, end := range ends {
-		at := state.Progress.Offsets[tp].Offset
+		at := max(state.Progress.Offsets[tp].Offset, logs[tp].start)
 		if group := logs[tp].group; commit.JudgeOffset(state, w.name, at, group.At, group.Metadata) == commit.OffsetForward {
 			at = group.At
 		}

@@ -89,9 +89,15 @@ func TestWaitingPartitions(t *testing.T) {
 		require.Equal(t, c.waits, w.hasToWait(c.tp, &c.log), "%v", c)
 		require.Equal(t, !c.waits, c.log.taken)
 	}
+	logs := map[table.TopicPartition]partitionLog{at("a", 0): {end: 9}, at("a", 1): {end: 4}, at("a", 2): {end: 7}, at("a", 3): {end: 1}, at("b", 0): {end: 5}}
+	n := newcomer{filled: true}
+	n.look(at("a", 3), logs)
+	require.Equal(t, map[table.TopicPartition]int64{at("a", 0): 9, at("a", 1): 4, at("a", 2): 7}, n.ends, "whoever reads 1 has not committed yet")
 	w.tellWaiting(at("a", 3), &partitionLog{start: 1, end: 6})
 	require.Equal(t, Lag{"a", 3, 1, 1, 6}, w.counters.read().Positions["a/3"])
 
+	require.False(t, w.passed(w.state, map[table.TopicPartition]int64{at("a", 1): 4}, map[table.TopicPartition]partitionLog{at("a", 1): {group: kadm.Offset{At: -1}}}))
+	require.True(t, w.passed(w.state, map[table.TopicPartition]int64{at("a", 1): 4}, map[table.TopicPartition]partitionLog{at("a", 1): {start: 4, group: kadm.Offset{At: -1}}}), "it is empty")
 	ends := map[table.TopicPartition]int64{at("a", 0): 9, at("a", 2): 7}
 	own, others := partitionLog{group: kadm.Offset{At: -1}}, partitionLog{group: kadm.Offset{At: 9}}
 	require.False(t, w.passed(w.state, ends, map[table.TopicPartition]partitionLog{at("a", 0): own, at("a", 2): own}))

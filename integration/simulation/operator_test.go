@@ -30,8 +30,9 @@ func (w *world) operate() {
 
 // grow gives a topic another partition: from then on some keys go there.
 func (w *world) grow() {
-	f := w.source.feeds[w.rare.IntN(len(w.source.feeds))]
-	if !f.grows || len(f.owed) > 0 || !w.begun(f.topic) { // a tombstone is to follow its delete
+	at := slices.IndexFunc(w.source.feeds, func(f *feed) bool { return f.grows })
+	f := w.source.feeds[at]
+	if len(f.owed) > 0 || !w.begun(f.topic) { // a tombstone is to follow its delete
 		return
 	}
 	ctx := context.Background()
@@ -41,7 +42,7 @@ func (w *world) grow() {
 	w.source.plain.ForceMetadataRefresh()
 	w.source.txn.ForceMetadataRefresh()
 	time.Sleep(10 * time.Second) // who writes to the topic knows of it
-	f.partitions++
+	f.partitions, f.grown = f.partitions+1, f.grown+1
 	w.say("topic %s has %d partitions", f.topic, f.partitions)
 	w.met.add("new partitions", 1)
 }
@@ -70,24 +71,40 @@ func (w *world) begun(topic string) bool {
 func (w *world) rescale() {
 	t := &w.targets[w.rare.IntN(len(w.targets))]
 	buckets, delay := 1+w.rare.Int32N(4), []time.Duration{0, 5, 100}[w.rare.IntN(3)]*time.Millisecond
-	slow := object.NewFault(w.objects, object.Rule{
-		Ops: []object.Op{object.OpGet, object.OpPut, object.OpCreate, object.OpOpen, object.OpWriter, object.OpList}, Effect: object.DelayOnly, Delay: delay,
-	})
 	if _, err := manifest.LatestSchema(context.Background(), w.objects, pathOf(t.Name)); err != nil {
 		return // not made yet
 	}
-	w.operations.Go(func() {
-		for {
-			keeper, err := upkeep.Open(context.Background(), upkeep.Config{Store: slow, Path: pathOf(t.Name)})
-			require.NoError(w.t, err)
-			report, err := keeper.Rescale(context.Background(), buckets, upkeep.Scope{})
-			w.say("the operator rescales %s to %d: %+v, %v", t.Name, buckets, report, err)
-			if err == nil {
-				if report.Snapshot > 0 {
-					w.met.add("rescales", 1)
-				}
-				return
-			}
-		}
+	slow := object.NewFault(w.objects, object.Rule{
+		Ops: []object.Op{object.OpGet, object.OpPut, object.OpCreate, object.OpOpen, object.OpWriter, object.OpList}, Effect: object.DelayOnly, Delay: delay,
 	})
+	w.operations.Go(func() { w.rescaleTo(slow, t.Name, buckets) })
+}
+
+// rescaleTo tries until it is done.
+func (w *world) rescaleTo(store object.Store, name string, buckets int32) {
+	for {
+		keeper, err := upkeep.Open(context.Background(), upkeep.Config{Store: store, Path: pathOf(name)})
+		require.NoError(w.t, err)
+		report, err := keeper.Rescale(context.Background(), buckets, upkeep.Scope{})
+		w.say("the operator rescales %s to %d: %+v, %v", name, buckets, report, err)
+		if err == nil {
+			if report.Snapshot > 0 {
+				w.met.add("rescales", 1)
+			}
+			return
+		}
+	}
+}
+
+// finishRescales does again what an instance asks for whose first rows of a partition came after the rescale, which it had not heard of.
+func (w *world) finishRescales() {
+	for i := range w.targets {
+		schema, err := manifest.LatestSchema(context.Background(), w.objects, pathOf(w.targets[i].Name))
+		if err != nil || schema.ID == 0 {
+			continue
+		}
+		buckets, err := schema.Buckets()
+		require.NoError(w.t, err)
+		w.rescaleTo(w.objects, w.targets[i].Name, int32(buckets))
+	}
 }

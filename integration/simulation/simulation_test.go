@@ -91,6 +91,7 @@ func simulate(t *testing.T, seed uint64, met *met) {
 	for _, i := range w.instances {
 		i.wait()
 	}
+	w.finishRescales()
 	w.drain()
 	w.judge(p.calm)
 	w.tell(met)
