@@ -2,8 +2,10 @@ package expire
 
 import (
 	"context"
+	"io/fs"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -66,4 +68,14 @@ func TestOrphansMeanwhile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A snapshot that the store lists and does not give is not taken for one that has gone: nothing tells what it names.
+func TestOrphansOfUnreadable(t *testing.T) {
+	w := newWorld(t, nil)
+	w.grow(rand.New(rand.NewPCG(7, 7)), 4)
+	w.pass(time.Hour)
+	s := object.NewFault(w.store, object.Rule{Ops: []object.Op{object.OpGet}, Path: "snapshot-2", Err: fs.ErrNotExist})
+	_, err := w.expirer(s).Orphans(t.Context(), w.clock())
+	require.ErrorContains(t, err, "snapshot-2 is listed by the store, again and again, but cannot be read")
 }

@@ -90,6 +90,7 @@ type namer struct {
 	names     map[string]struct{}
 	manifests map[string]struct{}    // read already
 	read      map[string]object.Info // the snapshots, tags and changelogs read already
+	missed    map[string]struct{}    // those that were listed and not there to be read
 }
 
 // named returns the bare names of all files that any snapshot, tag, changelog or branch names; a stray is none.
@@ -98,7 +99,7 @@ type namer struct {
 // So all is listed again until nothing went between its listing and its reading. Snapshots are listed first, since it is they that live on
 // as others.
 func (e *Expirer) named(ctx context.Context) (map[string]struct{}, error) {
-	n := &namer{Expirer: e, names: map[string]struct{}{}, manifests: map[string]struct{}{}, read: map[string]object.Info{}}
+	n := &namer{Expirer: e, names: map[string]struct{}{}, manifests: map[string]struct{}{}, read: map[string]object.Info{}, missed: map[string]struct{}{}}
 	for {
 		complete, err := n.pass(ctx)
 		if complete || err != nil {
@@ -139,7 +140,10 @@ func (n *namer) pass(ctx context.Context) (complete bool, err error) {
 		case there:
 			n.read[info.Name] = info
 		default:
-			complete = false
+			if _, again := n.missed[info.Name]; again {
+				return false, fmt.Errorf("%s is listed by the store, again and again, but cannot be read", info.Name)
+			}
+			n.missed[info.Name], complete = struct{}{}, false
 		}
 	}
 	return complete, nil
