@@ -25,7 +25,7 @@
 //	            seen, calls that take half a minute, nothing but errors for a while
 //	brokers     errors by kind of request, coordinators and partitions that move
 //	producers   tables whose changelog compactions make, of the kinds lookup and full-compaction
-//	strangers   rows, compactions and expiries of another program; those of our own instances
+//	strangers   rows, new and wider columns, options, compactions and expiries of another program; those of our own instances
 //	operator    topics that get partitions, tables that are rescaled while they are written
 //
 // Beside them fixed scenes have the n-th call of the store go wrong in every way, for every n, and so the n-th request of each kind to the

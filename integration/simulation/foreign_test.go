@@ -5,6 +5,8 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,7 +18,7 @@ import (
 	"sink/table/manifest"
 )
 
-// stranger is another program that writes the tables: it appends rows of its own, compacts and expires.
+// stranger is another program that writes the tables: it appends rows of its own, alters them, compacts and expires.
 const stranger = "stranger"
 
 // foreign has the stranger do something to a table, if there is one.
@@ -28,12 +30,16 @@ func (w *world) foreign() {
 	if err != nil {
 		return // not made yet
 	}
-	roll := w.rnd.IntN(3)
+	roll := w.rnd.IntN(4)
 	if roll == 0 && t.OnTruncate == connector.Apply && schema.CompactionTells() {
 		return // no changelog would say whether a truncation took the rows
 	}
 	if roll == 0 {
 		w.append(t.Name, path, schema)
+		return
+	}
+	if roll == 3 {
+		w.alter(t.Name, path, schema)
 		return
 	}
 	keeper, err := upkeep.Open(ctx, upkeep.Config{Store: w.objects, Path: path})
@@ -95,4 +101,34 @@ func (w *world) append(name string, path table.Path, schema *table.Schema) {
 			w.theirs[name+text] = true
 		}
 	}
+}
+
+// alter adds the column that the source will have, widens one, or sets an option.
+func (w *world) alter(name string, path table.Path, schema *table.Schema) {
+	ctx := context.Background()
+	committer, err := commit.Open(ctx, commit.Config{Store: w.objects, Path: path, User: stranger})
+	require.NoError(w.t, err)
+	fields := slices.Clone(schema.Fields)
+	switch w.rnd.IntN(4) {
+	case 0:
+		fields = append(fields, table.Field{Name: "extra", Type: table.Type{Root: table.VarChar, Length: table.MaxLength}})
+	case 1:
+		fields[schema.FieldIndex("_p")].Type.Root = table.BigInt
+	case 2:
+		schema, err = committer.SetOption(ctx, "num-sorted-run.compaction-trigger", strconv.Itoa(2+w.rnd.IntN(5)))
+		require.NoError(w.t, err)
+		w.say("the stranger sets an option of %s: schema %d", name, schema.ID)
+		return
+	case 3:
+		schema, err = committer.SetOption(ctx, "snapshot.num-retained.max", strconv.Itoa(5+w.rnd.IntN(50)))
+		w.say("the stranger sets the retention of %s: %v", name, err)
+		return
+	}
+	if schema.FieldIndex("extra") >= 0 && len(fields) > len(schema.Fields) {
+		return
+	}
+	schema, changes, err := committer.Evolve(ctx, fields)
+	require.NoError(w.t, err)
+	w.met.add("foreign schema changes", len(changes))
+	w.say("the stranger alters %s: %v, schema %d", name, changes, schema.ID)
 }

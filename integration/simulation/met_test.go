@@ -23,7 +23,7 @@ type met struct {
 var all = []string{
 	"hot keys", "key changes", "deletes and inserts again", "aborted transactions", "poison", "poison with a place", "poison again", "truncations", "truncations again", "repeats", "schema changes",
 	"kills", "pauses", "cuts", "storms", "coordinators moved", "partitions moved", "broker errors",
-	"new partitions", "rescales", "foreign rows", "foreign compactions", "foreign expiries", "compactions", "expiries", "fences", "retries", "failures", "spills",
+	"new partitions", "rescales", "foreign rows", "foreign schema changes", "foreign compactions", "foreign expiries", "compactions", "expiries", "fences", "retries", "failures", "spills",
 	"lookup changes", "full-compaction changes",
 }
 
