@@ -14,6 +14,7 @@ import (
 	"sink/commit"
 	"sink/flush"
 	"sink/table"
+	"sink/table/manifest"
 	"sink/table/object"
 	"sink/table/object/objecttest"
 )
@@ -278,4 +279,34 @@ func TestEndBehindGroup(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A key that moves to an old partition of another instance when the topic grows: what that writes after a pause of a minute is numbered above
+// what the table holds, though it has taken no partition over.
+func TestNumbersRiseAfterPause(t *testing.T) {
+	onStage(t, func(t *testing.T) {
+		s, store := newStage(t, 1, crateTopic), object.NewMem()
+		cfg := s.quickly(store)
+		cfg.UntilEnd, cfg.Checkpoint.Records = false, 1
+		p := s.start(cfg)
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("c", nil, row(1, "x", 1), 0)})
+		time.Sleep(10 * time.Second)
+		other, err := commit.Open(t.Context(), commit.Config{Store: store, Path: pathOf("orchard.crate"), User: cfg.Group})
+		require.NoError(t, err)
+		state, err := other.Resume(t.Context())
+		require.NoError(t, err)
+		progress := table.Progress{Offsets: table.Offsets{{Topic: "elsewhere"}: {Offset: 9, Epoch: -1}}, MaxSequence: state.MaxSequence + 1000}
+		_, err = other.Commit(t.Context(), table.Delta{Progress: progress})
+		require.NoError(t, err)
+		time.Sleep(lookAfter)
+		s.emit(crateTopic, event{key: keyOf(1), value: envelope("u", row(1, "x", 1), row(1, "y", 1), 1)})
+		time.Sleep(10 * time.Second)
+		require.NoError(t, p.end())
+		newest, err := manifest.LatestSnapshot(t.Context(), store, pathOf("orchard.crate"))
+		require.NoError(t, err)
+		entries, err := manifest.ReadDelta(t.Context(), store, pathOf("orchard.crate"), newest, nil)
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+		require.Greater(t, entries[0].File.MinSeq, progress.MaxSequence)
+	})
 }
