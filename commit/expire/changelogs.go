@@ -14,6 +14,9 @@ import (
 // Changelogs removes the long-lived changelogs that are due, at most the policy's limit of them, and what only they hold.
 func (e *Expirer) Changelogs(ctx context.Context) (Result, error) {
 	r, err := e.changelogs(ctx)
+	if errors.Is(err, errOvertaken) {
+		return Result{}, nil // another process is doing the same
+	}
 	return r, e.wrap(err)
 }
 
@@ -122,23 +125,16 @@ func (e *Expirer) addDeltas(ctx context.Context, s *manifest.Snapshot, files map
 
 // spareStaying takes out what the changelog after the last that goes, the earliest snapshot, tags and branches name.
 func (e *Expirer) spareStaying(ctx context.Context, last int64, ids []int64, files map[string]table.File, metadata map[string]struct{}) error {
-	holders, err := e.holders(ctx, ids[0], last+1)
+	next, stays, err := e.stays(ctx, last)
 	if err != nil {
 		return err
 	}
-	next, err := manifest.ReadChange(ctx, e.store, e.path, last+1)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	holders, err := e.holders(ctx, ids[0], next)
+	if err != nil {
 		return err
 	}
-	if next != nil {
-		stays := map[string]struct{}{}
-		which := parts{data: !e.policy.producesChangelog, changelog: true}
-		if err := e.addMetadata(ctx, next, which, stays); err != nil {
-			return err
-		}
-		for name := range stays {
-			delete(metadata, name)
-		}
+	for name := range stays {
+		delete(metadata, name)
 	}
 	for _, h := range holders {
 		for name := range h.metadata {
@@ -159,4 +155,25 @@ func (e *Expirer) spareStaying(ctx context.Context, last int64, ids []int64, fil
 		}
 	}
 	return nil
+}
+
+// stays returns the id of the first change after the last that goes, and the object names of its metadata. What is named before and after it is named by
+// it, too. Another process may take it away, too: then that is so of the next, and of the newest snapshot at the latest.
+func (e *Expirer) stays(ctx context.Context, last int64) (id int64, names map[string]struct{}, err error) {
+	latest, _, err := manifest.Latest(ctx, e.store, e.path)
+	if err != nil {
+		return 0, nil, err
+	}
+	for id = last + 1; id <= latest; id++ {
+		var next *manifest.Snapshot
+		next, err = manifest.ReadChange(ctx, e.store, e.path, id)
+		names = map[string]struct{}{}
+		if err == nil {
+			err = e.addMetadata(ctx, next, parts{data: !e.policy.producesChangelog, changelog: true}, names)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return id, names, err
+		}
+	}
+	return 0, nil, errOvertaken
 }
