@@ -22,8 +22,8 @@ const (
 	deltaCommits   = "full-compaction.delta-commits"
 )
 
-// ChangelogProducer returns the option changelog-producer.
-func (s *Schema) ChangelogProducer() string { return s.Option("changelog-producer") }
+// ChangelogProducer returns the option changelog-producer, in small letters.
+func (s *Schema) ChangelogProducer() string { return strings.ToLower(s.Option("changelog-producer")) }
 
 // CompactionTells reports whether compaction makes the changelog: then a row is in no changelog before it was compacted.
 func (s *Schema) CompactionTells() bool {
@@ -40,23 +40,22 @@ func (s *Schema) LooksUp() bool {
 }
 
 // Pending reports whether rows of the files of a bucket are not in the changelog yet that compaction makes.
-func (s *Schema) Pending(files []File) (bool, error) {
-	settled := int32(1)
-	switch s.ChangelogProducer() {
-	case ProducerLookup:
-	case ProducerFull:
-		levels, err := s.Levels()
-		if err != nil {
-			return false, err
-		}
-		settled = int32(levels) - 1
+func (s *Schema) Pending(files []File) bool {
+	told := s.ToldLevel(files)
+	return s.CompactionTells() && slices.ContainsFunc(files, func(f File) bool { return f.Level < told })
+}
+
+// ToldLevel returns the lowest level of a bucket whose rows are in the changelog that compaction makes: with lookup the first; with
+// full-compaction the highest that has files, whatever num-levels says by now, since what lies above others of its bucket goes to a level
+// between.
+func (s *Schema) ToldLevel(files []File) int32 {
+	level := int32(1)
+	if s.ChangelogProducer() == ProducerFull {
 		for i := range files {
-			settled = max(settled, files[i].Level)
+			level = max(level, files[i].Level)
 		}
-	default:
-		return false, nil
 	}
-	return slices.ContainsFunc(files, func(f File) bool { return f.Level < settled }), nil
+	return level
 }
 
 // Levels returns option num-levels, level 0 included: by default one more than num-sorted-run.compaction-trigger.

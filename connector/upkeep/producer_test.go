@@ -105,9 +105,7 @@ func pending(t *testing.T, l *life) bool {
 	plan, err := opened.Plan(t.Context(), scan.At{}, nil)
 	require.NoError(t, err)
 	for _, s := range plan.Splits {
-		waits, err := l.schema.Pending(s.Files)
-		require.NoError(t, err)
-		if waits {
+		if l.schema.Pending(s.Files) {
 			return true
 		}
 	}
@@ -266,6 +264,34 @@ func TestRescaleBesideTelling(t *testing.T) {
 				require.Equal(t, l.rows, l.told(), "call %d", n)
 				l.verify()
 			}
+		})
+	}
+}
+
+// TestLevelsChange: what compactions have told they tell once, whatever number of levels the table has by then.
+func TestLevelsChange(t *testing.T) {
+	for _, producer := range []string{"lookup", "full-compaction"} {
+		t.Run(producer, func(t *testing.T) {
+			seed := uint64(time.Now().UnixNano())
+			t.Logf("seed %d", seed)
+			l := newLife(t, object.NewMem(), seed, map[string]string{"changelog-producer": producer, "snapshot.num-retained.min": "1000"})
+			for _, levels := range []string{"", "9", "3", "12", "2"} {
+				if levels != "" {
+					_, err := l.committer.SetOption(t.Context(), "num-levels", levels)
+					require.NoError(t, err)
+					l.renew()
+				}
+				k := l.keeper()
+				for range 4 {
+					l.checkpoint(1+l.r.IntN(20), 60)
+					l.compactDue(k)
+				}
+				_, err := k.Compact(t.Context(), Scope{Full: true})
+				require.NoError(t, err)
+				l.check()
+				require.Equal(t, l.rows, l.told(), "%s levels", levels)
+			}
+			l.verify()
 		})
 	}
 }

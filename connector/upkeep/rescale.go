@@ -128,24 +128,24 @@ func (r *rescale) compact(ctx context.Context) error {
 }
 
 // waits reports whether the files of a partition have to be compacted before they are rescaled.
-func (r *rescale) waits(files []table.File) (bool, error) {
+func (r *rescale) waits(files []table.File) bool {
 	s := r.k.schema
 	if !r.compactsFirst() {
-		return false, nil
+		return false
 	}
 	buckets := map[table.Bucket][]table.File{}
 	for i := range files {
 		buckets[files[i].Bucket] = append(buckets[files[i].Bucket], files[i])
 	}
 	for _, files := range buckets {
-		if waits, err := s.Pending(files); err != nil || waits {
-			return true, err
+		if s.Pending(files) {
+			return true
 		}
 		if _, apart := r.k.Options().PickFull(compact.Runs(files)); apart && s.LooksUp() {
-			return true, nil
+			return true
 		}
 	}
-	return false, nil
+	return false
 }
 
 // compactsFirst reports whether rows are compacted before they are rescaled. They must not come to level 0 again: compaction would tell them
@@ -196,9 +196,7 @@ func (r *rescale) fill(ctx context.Context) (table.Delta, error) {
 			return d, err
 		}
 		if within && slices.ContainsFunc(files, func(f table.File) bool { return f.TotalBuckets != r.buckets }) {
-			if waits, err := r.waits(files); err != nil {
-				return d, err
-			} else if waits {
+			if r.waits(files) {
 				return d, errPending
 			}
 			due = append(due, p)

@@ -19,6 +19,7 @@ type Options struct {
 	MaxAmplification int   // compaction.max-size-amplification-percent
 	TargetFileSize   int64 // target-file-size, bytes
 	WriteOnly        bool  // write-only: others compact and expire
+	TopTells         bool  // what is in the changelog are the rows of the highest level: producer full-compaction
 	LooksUp          bool  // rows of level 0 are brought up as soon as can be, see table.Schema.LooksUp
 	FullEvery        int64 // full-compaction.delta-commits: commits after which all is compacted; 0: never for that
 
@@ -51,7 +52,7 @@ func OptionsOf(s *table.Schema) (Options, error) {
 	if o.WriteOnly, err = s.OptionBool("write-only"); err != nil {
 		problems = append(problems, err)
 	}
-	o.LooksUp = s.LooksUp()
+	o.LooksUp, o.TopTells = s.LooksUp(), s.ChangelogProducer() == table.ProducerFull
 	o.FullEvery, err = s.FullCompactionEvery()
 	return o, errors.Join(append(problems, err)...)
 }
@@ -205,8 +206,14 @@ func (o Options) job(runs []SortedRun, n int) Job {
 	return j
 }
 
-// top returns the highest level of a bucket: that of num-levels, or of a file that is higher.
-func (o Options) top(runs []SortedRun) int32 { return max(int32(o.Levels)-1, highest(runs)) }
+// top returns the highest level of a bucket: that of num-levels, or of a file that is higher. Where its rows are those that have been told it
+// stays what it is when num-levels changes: on the way to another they would be told again.
+func (o Options) top(runs []SortedRun) int32 {
+	if h := highest(runs); h > 0 && o.TopTells {
+		return h
+	}
+	return max(int32(o.Levels)-1, highest(runs))
+}
 
 func highest(runs []SortedRun) int32 {
 	if len(runs) == 0 {

@@ -132,11 +132,12 @@ func (j *judge) tell(id int64, f *table.File) {
 
 // toldOf returns the files whose rows compactions have told: with lookup those above level 0, with full-compaction those of the highest.
 func (j *judge) toldOf(live []table.File) []table.File {
-	lowest := int32(1)
-	if j.schema.ChangelogProducer() == table.ProducerFull {
-		levels, err := j.schema.Levels()
-		require.NoError(j.t, err)
-		lowest = int32(levels) - 1
+	lowest := map[table.Bucket]int32{}
+	for i := range live {
+		b := live[i].Bucket
+		if lowest[b] = max(lowest[b], 1); j.schema.ChangelogProducer() == table.ProducerFull {
+			lowest[b] = max(lowest[b], live[i].Level)
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(live), func(f table.File) bool { return f.Level < lowest })
+	return slices.DeleteFunc(slices.Clone(live), func(f table.File) bool { return f.Level < lowest[f.Bucket] })
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sink/table"
 	"sink/table/manifest"
@@ -33,10 +32,10 @@ type replayer struct {
 	table   *scan.Table
 	fields  []table.Field
 	primary *table.KeyEncoder
-	level   int32 // only files from this level on hold what the changes give; 0: all, topLevel: the highest
-	images  bool  // changes are rows before and after: those that do not fit are warned of
-	engine  bool  // rows come out of the merge engine
-	skips   bool  // retractions change nothing (ignore-delete)
+	told    bool // only files that compaction has told hold what the changes give
+	images  bool // changes are rows before and after: those that do not fit are warned of
+	engine  bool // rows come out of the merge engine
+	skips   bool // retractions change nothing (ignore-delete)
 
 	sets     []int // see setColumns
 	sorted   *table.Batch
@@ -44,9 +43,6 @@ type replayer struct {
 	warned   map[string]bool
 	text     []byte
 }
-
-// topLevel stands for the highest level.
-const topLevel = -1
 
 // replay compares the changelog with the rows: applied to nothing, when it is whole, or to the rows of the first snapshot,
 // it gives the rows of each later one.
@@ -106,12 +102,9 @@ func (r *replayer) choose() error {
 	if r.sets, err = setColumns(s); err != nil {
 		return err
 	}
-	switch producer := strings.ToLower(s.Option("changelog-producer")); producer {
-	case "lookup":
-		r.level, r.images = 1, true
-		return nil
-	case "full-compaction":
-		r.level, r.images = topLevel, true
+	switch producer := s.ChangelogProducer(); producer {
+	case table.ProducerLookup, table.ProducerFull:
+		r.told, r.images = true, true
 		return nil
 	case "input":
 		r.images = true
@@ -211,30 +204,12 @@ func (r *replayer) warnOnce(code string, id int64, format string, args ...any) {
 
 // visible returns the files whose rows the changes up to now must give, and whether that can be told.
 func (r *replayer) visible(files []table.File) (shown []table.File, ok bool) {
-	level := r.level
 	if r.engine && r.schema.MergeEngine() == table.FirstRow { // readers do not look at level 0
 		return files, !slices.ContainsFunc(files, func(f table.File) bool { return f.Level == 0 })
 	}
-	if level == topLevel {
-		level = r.top(files)
+	if !r.told {
+		return files, true
 	}
-	for i := range files {
-		if files[i].Level >= level {
-			shown = append(shown, files[i])
-		}
-	}
-	return shown, true
-}
-
-// top returns the highest level of a bucket: that of num-levels, or of a file that is higher.
-func (r *replayer) top(files []table.File) int32 {
-	levels, err := r.schema.Levels()
-	if err != nil {
-		levels = 6 // as Paimon has it by default
-	}
-	top := int32(levels) - 1
-	for i := range files {
-		top = max(top, files[i].Level)
-	}
-	return top
+	level := r.schema.ToldLevel(files)
+	return slices.DeleteFunc(slices.Clone(files), func(f table.File) bool { return f.Level < level }), true
 }
