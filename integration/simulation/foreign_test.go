@@ -115,10 +115,7 @@ func (w *world) alter(name string, path table.Path, schema *table.Schema) {
 	case 1:
 		fields[schema.FieldIndex("_p")].Type.Root = table.BigInt
 	case 2:
-		if schema.CompactionTells() { // the number of levels follows this option, and with it which of them has been told
-			return
-		}
-		schema, err = committer.SetOption(ctx, "num-sorted-run.compaction-trigger", strconv.Itoa(2+w.rnd.IntN(5)))
+		schema, err = committer.SetOption(ctx, "num-sorted-run.compaction-trigger", strconv.Itoa(2+w.rnd.IntN(5))) // num-levels follows it
 		require.NoError(w.t, err)
 		w.say("the stranger sets an option of %s: schema %d", name, schema.ID)
 		return
