@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net"
@@ -115,7 +116,7 @@ func (s *S3) explain(op, name string, err error) error {
 		return fmt.Errorf("%s: %w: certificate of %s is of an unknown authority: give its certificates in a file (s3.ca): %w", what, ErrUnreachable, s.cfg.endpointName(), err)
 	}
 	var network net.Error
-	if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // the last two: cut off
 		return fmt.Errorf("%s: %w: %s for bucket %s: check the endpoint (s3.endpoint, --s3-endpoint) and the network: %w", what, ErrUnreachable, s.cfg.endpointName(), s.cfg.Bucket, err)
 	}
 	return fmt.Errorf("%s: bucket %s at %s: %w", what, s.cfg.Bucket, s.cfg.endpointName(), err)

@@ -230,6 +230,27 @@ func TestS3CreateSendsOneConditionalPut(t *testing.T) {
 	require.EqualValues(t, 1, calls.Load())
 }
 
+// An answer that is cut off within tells nothing, whatever it begins with.
+func TestS3AnswerCutOff(t *testing.T) {
+	for _, begin := range []string{
+		"HTTP/1.1 412 Precondition Failed\r\nContent-Length: 100\r\n\r\n<Error>", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx", "HTTP/1.1 200 OK\r\nContent-Le",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: 90\r\n\r\n<Error><Co",
+	} {
+		s := server(t, object.S3Config{}, func(w http.ResponseWriter, _ *http.Request) {
+			conn, out, err := w.(http.Hijacker).Hijack()
+			require.NoError(t, err)
+			_, err = out.WriteString(begin)
+			require.NoError(t, err)
+			require.NoError(t, out.Flush())
+			conn.Close()
+		})
+		err := s.Create(t.Context(), "a", []byte("x"))
+		if err != nil { // a body that nobody needs may be cut off
+			require.ErrorIs(t, err, object.ErrUnreachable, "%q", begin)
+		}
+	}
+}
+
 func TestS3Answers(t *testing.T) {
 	for _, test := range []struct {
 		status int
